@@ -6,11 +6,13 @@
 
 mod effort;
 mod parse;
+mod shipped;
 mod values;
 
 pub use effort::EffortArgs;
 pub(crate) use parse::parsed;
-pub(crate) use values::share;
+pub(crate) use shipped::shipped_or_file;
 pub use values::{Loads, Slo};
+pub(crate) use values::share;
 
 pub use nebula_ui::words::{arrivals, bytes, count, in_one_line, mix, service};

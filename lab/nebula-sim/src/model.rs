@@ -7,7 +7,7 @@
 mod groups;
 
 use crate::error::SimError;
-use crate::shipped::{Shipped, shipped};
+use crate::shipped::shipped;
 use crate::system::host::Host;
 use crate::system::preemption::Preemption;
 use crate::system::router::Router;
@@ -73,28 +73,13 @@ pub struct SystemModel {
     host: Option<Host>,
 }
 
-const SHIPPED: Shipped = shipped!("systems":
+shipped!(SystemModel in "systems":
     "rss", "ix", "zygos", "shinjuku", "persephone", "persephone-cfcfs", "concord", "nanopu", "rpcvalet-software", "r2p2",
     "rpcvalet", "altocumulus-int", "altocumulus-rss", "nebula", "dagger-mmio", "dagger-doorbell", "dagger-doorbell-batched", "dagger-upi",
     "dispatch-threads", "worker-threads", "single-queue",
 );
 
 impl SystemModel {
-    /// The names of the shipped systems.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.names()
-    }
-
-    /// The shipped system of this name; `None` if there is none.
-    ///
-    /// # Panics
-    ///
-    /// If the shipped file is invalid; a test checks every shipped file.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        SHIPPED.parsed(name, Self::parse)
-    }
-
     /// Reads a system from TOML.
     ///
     /// # Errors
@@ -147,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_file_is_a_system_of_its_name() {
-        for name in SystemModel::names() {
+        for name in SystemModel::shipped() {
             let model = SystemModel::named(name).unwrap();
             assert_eq!(model.name, name);
             for cores in [16, 64] {

@@ -9,15 +9,38 @@ pub(crate) struct Shipped {
     pub(crate) files: &'static [(&'static str, &'static str)],
 }
 
-/// The files of a folder below `data/`, by name.
+/// The files of a type, in a folder below `data/`, and how they are found by name.
 macro_rules! shipped {
-    ($folder:literal: $($name:literal),+ $(,)?) => {
-        $crate::shipped::Shipped {
+    ($kind:ident in $folder:literal: $($name:literal),+ $(,)?) => {
+        const SHIPPED: $crate::shipped::Shipped = $crate::shipped::Shipped {
             folder: $folder,
             files: &[$((
                 $name,
                 include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/data/", $folder, "/", $name, ".toml")),
             )),+],
+        };
+
+        impl $kind {
+            /// The names under which such files ship with the library.
+            pub fn shipped() -> impl Iterator<Item = &'static str> {
+                SHIPPED.names()
+            }
+
+            /// What ships under this name; `None` if nothing does.
+            ///
+            /// # Panics
+            ///
+            /// If the shipped file is invalid; a test checks each.
+            #[must_use]
+            pub fn named(name: &str) -> Option<Self> {
+                SHIPPED.parsed(name, Self::parse)
+            }
+
+            /// The TOML text that ships under this name; `None` if none does.
+            #[must_use]
+            pub fn source(name: &str) -> Option<&'static str> {
+                SHIPPED.text(name)
+            }
         }
     };
 }
@@ -43,7 +66,8 @@ impl Shipped {
 mod tests {
     use super::*;
 
-    const SYSTEMS: Shipped = shipped!("systems": "rss", "zygos");
+    const SYSTEMS: Shipped =
+        Shipped { folder: "systems", files: &[("rss", "name = \"rss\""), ("zygos", "name = \"zygos\"")] };
 
     #[test]
     fn a_file_is_found_by_its_name_and_no_other() {

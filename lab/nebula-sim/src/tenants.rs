@@ -9,7 +9,7 @@ pub(crate) mod estimate;
 use crate::blocks::spelled;
 use crate::error::{LOAD_MAX, SimError};
 use crate::model::span;
-use crate::shipped::{Shipped, shipped};
+use crate::shipped::shipped;
 use nebula_nic::Span;
 use nebula_nic::schedule::QUANTUM;
 use nebula_workload::from_toml::toml_reason;
@@ -80,24 +80,9 @@ fn poisson() -> Arrivals {
     Arrivals::Poisson
 }
 
-const SHIPPED: Shipped = shipped!("tenants": "noisy");
+shipped!(Tenants in "tenants": "noisy");
 
 impl Tenants {
-    /// The names of the shipped files.
-    pub fn shipped() -> impl Iterator<Item = &'static str> {
-        SHIPPED.names()
-    }
-
-    /// The shipped tenants of this name, if any.
-    ///
-    /// # Panics
-    ///
-    /// If the shipped file is invalid; a test checks each.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        SHIPPED.parsed(name, Self::parse)
-    }
-
     /// Reads tenants from TOML.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 use crate::blocks::spelled;
 use crate::error::SimError;
 use crate::model::span;
-use crate::shipped::{Shipped, shipped};
+use crate::shipped::shipped;
 use crate::system::{Balance, Calls, Hedge, Router, System};
 use nebula_nic::{Policy, Span};
 use nebula_requester::{RetryPolicy, Standing};
@@ -102,24 +102,9 @@ fn some_spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::D
     spelled(text).map(Some)
 }
 
-const SHIPPED: Shipped = shipped!("tiers": "search", "chain");
+shipped!(Tiers in "tiers": "search", "chain");
 
 impl Tiers {
-    /// The names of the shipped tiers.
-    pub fn shipped() -> impl Iterator<Item = &'static str> {
-        SHIPPED.names()
-    }
-
-    /// The shipped tiers of this name, if any.
-    ///
-    /// # Panics
-    ///
-    /// If the shipped file is invalid; a test checks each.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        SHIPPED.parsed(name, Self::parse)
-    }
-
     /// Reads tiers from TOML.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ fn every_policy_runs_as_its_golden_run() {
         add(&format!("{policy} 16"), &system, &open(TYPES, 0.8));
         add(&format!("{policy} 16 bound 20 overloaded"), &system.queue_bound(20), &open(TYPES, 1.3));
     }
-    for name in SystemModel::names() {
+    for name in SystemModel::shipped() {
         let system = SystemModel::named(name).unwrap().system(16).unwrap();
         add(&format!("system {name}"), &system, &open("mix:short=0.9*fixed:5us;long=0.1*fixed:55us", 0.3));
     }
@@ -82,7 +82,7 @@ fn every_policy_runs_as_its_golden_run() {
 fn every_design_runs_as_its_golden_run() {
     let mut text = String::from("run,served,nacked,latency_ps_mean,latency_ps_p99,dram_blocks,busy_ps\n");
     let source = Machine::source("isca20").unwrap();
-    for name in Design::names() {
+    for name in Design::shipped() {
         // The second cache is too small for what the run touches.
         for mib in [16, 4] {
             let machine = Machine::parse_with(source, &[("memory.llc.bytes", f64::from(mib << 20))]).unwrap();

@@ -1,13 +1,12 @@
 //! The points of a comparison: each system at each load, validated before the first run.
 
-use std::path::Path;
-
 use nebula_sim::study::{Ask, Point, text, units};
 use nebula_sim::{Effort, Load, SimError, System, SystemModel};
 use nebula_workload::{Preset, ServiceTime};
 
 use super::Question;
 use crate::Failure;
+use crate::words::shipped_or_file;
 
 /// The load of a point whose load a search determines.
 const LOWEST: f64 = 0.01;
@@ -79,7 +78,7 @@ fn workload(args: &Question) -> Result<(ServiceTime, String), Failure> {
 
 /// All systems that ship with Nebula.
 pub fn shipped() -> impl Iterator<Item = SystemModel> {
-    SystemModel::names().filter_map(SystemModel::named)
+    SystemModel::shipped().filter_map(SystemModel::named)
 }
 
 fn systems(args: &Question) -> Result<Vec<(String, String, System)>, Failure> {
@@ -99,18 +98,8 @@ fn systems(args: &Question) -> Result<Vec<(String, String, System)>, Failure> {
 }
 
 fn model(text: &str) -> Result<SystemModel, Failure> {
-    if let Some(shipped) = SystemModel::named(text) {
-        return Ok(shipped);
-    }
-    if !Path::new(text).is_file() {
-        let names = SystemModel::names().collect::<Vec<_>>().join(", ");
-        return Err(Failure::bad_input(format!(
-            "--system: {text:?} is neither a file nor a system that ships with Nebula: give a file, or one of {names}"
-        )));
-    }
-    let read = std::fs::read_to_string(text);
-    let toml = read.map_err(|error| Failure::bad_input(format!("--system: cannot read {text}: {error}")))?;
-    SystemModel::parse(&toml).map_err(|error| Failure::bad_input(format!("--system {text}: {error}")))
+    let names = SystemModel::shipped();
+    shipped_or_file("--system", text, names, SystemModel::source, SystemModel::parse).map(|(_, model)| model)
 }
 
 fn costs(system: &System) -> String {

@@ -1,15 +1,14 @@
 //! `nebula simulate --tenants`: messaging domains that share cores by weight, a row each.
 
-use std::path::Path;
-
 use nebula_sim::study::{Row, Value, text, units};
 use nebula_sim::{OfTenant, Tenants};
 
 use super::question::Question;
+use crate::words::shipped_or_file;
 use crate::{Answer, Failure, Progress, Workers};
 
 pub(super) fn ask(args: &Question, given: &str, workers: &Workers, progress: &dyn Progress) -> Result<Answer, Failure> {
-    let tenants = find(given)?;
+    let (_, tenants) = shipped_or_file("--tenants", given, Tenants::shipped(), Tenants::source, Tenants::parse)?;
     let effort = args.effort.effort();
     effort.validate()?;
     progress.expect(u64::from(effort.replications));
@@ -63,21 +62,4 @@ fn row(tenants: &Tenants, found: &OfTenant) -> Row {
         .shown("share of\ncores", text::with_half(found.share, units::percent))
         .shown("by\nweight", units::percent(found.fair_share))
         .shown("cores\nbusy", text::with_half(found.busy, units::percent))
-}
-
-fn find(given: &str) -> Result<Tenants, Failure> {
-    if let Some(shipped) = Tenants::named(given) {
-        return Ok(shipped);
-    }
-    let path = Path::new(given);
-    if !path.is_file() {
-        let shipped: Vec<&str> = Tenants::shipped().collect();
-        return Err(Failure::bad_input(format!(
-            "--tenants: {given:?} is neither a file nor a name that ships with Nebula: give a file, or one of {}",
-            shipped.join(", ")
-        )));
-    }
-    let read = std::fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("--tenants: cannot read {}: {error}", path.display())))?;
-    Tenants::parse(&read).map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
 }

@@ -5,7 +5,7 @@
 
 use super::error::BlocksError;
 use super::machine::Machine;
-use crate::shipped::{Shipped, shipped};
+use crate::shipped::shipped;
 use nebula_nic::Span;
 use nebula_workload::ServiceTime;
 use nebula_workload::from_toml::spelled;
@@ -118,32 +118,11 @@ pub struct Replication {
     pub answer_service: ServiceTime,
 }
 
-const SHIPPED: Shipped = shipped!("applications":
+shipped!(Application in "applications":
     "kvs", "kvs-one-sided", "network-function", "remote-memory", "replication",
 );
 
 impl Application {
-    /// The names of the shipped applications.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.names()
-    }
-
-    /// The shipped application of this name; `None` if there is none.
-    ///
-    /// # Panics
-    ///
-    /// If the shipped file is invalid; a test checks every shipped file.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        SHIPPED.parsed(name, Self::parse)
-    }
-
-    /// The TOML text of the shipped application of this name; `None` if there is none.
-    #[must_use]
-    pub fn source(name: &str) -> Option<&'static str> {
-        SHIPPED.text(name)
-    }
-
     /// Reads an application from TOML.
     ///
     /// # Errors

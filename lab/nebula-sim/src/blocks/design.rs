@@ -2,7 +2,7 @@
 
 use super::error::BlocksError;
 use super::machine::{Machine, merge};
-use crate::shipped::{Shipped, shipped};
+use crate::shipped::shipped;
 use nebula_nic::Policy;
 use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
@@ -77,7 +77,7 @@ impl fmt::Display for Buffers {
     }
 }
 
-const SHIPPED: Shipped = shipped!("designs":
+shipped!(Design in "designs":
     "rss", "rpcvalet", "srq-emu", "nebula-base", "nebula-swpref", "nebula", "rpcvalet-ddio", "resq", "one-sided",
     "cachedirector",
 );
@@ -88,7 +88,7 @@ const OF_EVALUATION: usize = 6;
 impl Design {
     /// The names of the designs of NEBULA's evaluation.
     pub fn of_evaluation() -> impl Iterator<Item = &'static str> {
-        Self::names().take(OF_EVALUATION)
+        Self::shipped().take(OF_EVALUATION)
     }
 
     /// The machine as this design uses it.
@@ -148,21 +148,6 @@ impl Design {
         }
     }
 
-    /// The names of the shipped designs.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.names()
-    }
-
-    /// The shipped design of this name; `None` if there is none.
-    ///
-    /// # Panics
-    ///
-    /// If the shipped file is invalid; a test checks every shipped file.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        SHIPPED.parsed(name, Self::parse)
-    }
-
     /// Reads a design from TOML.
     ///
     /// # Errors
@@ -170,12 +155,6 @@ impl Design {
     /// [`BlocksError::Toml`] with the line and the reason.
     pub fn parse(text: &str) -> Result<Self, BlocksError> {
         toml::from_str(text).map_err(|error| BlocksError::toml("a design", text, &error))
-    }
-
-    /// The TOML text of the shipped design of this name; `None` if there is none.
-    #[must_use]
-    pub fn source(name: &str) -> Option<&'static str> {
-        SHIPPED.text(name)
     }
 
     /// Reads a design from TOML and replaces or adds the values of `changes`.

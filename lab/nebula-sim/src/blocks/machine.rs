@@ -1,7 +1,7 @@
 //! The machine of all designs: memory, NIC and cores, with the costs of every mechanism.
 
 use super::error::BlocksError;
-use crate::shipped::{Shipped, shipped};
+use crate::shipped::shipped;
 use nebula_memsys::MemoryConfig;
 use nebula_nic::ScrubMode;
 use serde::{Deserialize, Deserializer, de};
@@ -125,32 +125,11 @@ pub struct Deployment {
     pub headroom_blocks: u32,
 }
 
-const SHIPPED: Shipped = shipped!("machines":
+shipped!(Machine in "machines":
     "isca20", "isca20-unfitted", "server64",
 );
 
 impl Machine {
-    /// The names of the shipped machines.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.names()
-    }
-
-    /// The shipped machine of this name; `None` if there is none.
-    ///
-    /// # Panics
-    ///
-    /// If the shipped file is invalid; a test checks every shipped file.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        SHIPPED.parsed(name, Self::parse)
-    }
-
-    /// The TOML text of the shipped machine of this name; `None` if there is none.
-    #[must_use]
-    pub fn source(name: &str) -> Option<&'static str> {
-        SHIPPED.text(name)
-    }
-
     /// Reads a machine from TOML.
     ///
     /// # Errors

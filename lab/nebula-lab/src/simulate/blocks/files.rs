@@ -6,17 +6,17 @@ use nebula_sim::blocks::{Application, BlocksError, Design, Machine};
 
 use super::words::Changes;
 use crate::Failure;
+use crate::words::shipped_or_file;
 
 /// A machine, such as `isca20`, `isca20.toml` or `rack/mine.toml`, with the changes of `--set`.
 pub(super) fn machine(text: &str, changes: &Changes) -> Result<Machine, Failure> {
-    let kind =
-        Kind { flag: "--machine", names: Machine::names().collect(), named: Machine::source, parse: Machine::parse };
-    changed(kind.find(text)?, &changes.machine, Machine::parse_over)
+    let found = shipped_or_file("--machine", text, Machine::shipped(), Machine::source, Machine::parse)?;
+    changed(found, &changes.machine, Machine::parse_over)
 }
 
 pub(super) fn design(text: &str, changes: &Changes) -> Result<Design, Failure> {
-    let kind = Kind { flag: "--design", names: Design::names().collect(), named: Design::source, parse: Design::parse };
-    changed(kind.find(text)?, &changes.design, Design::parse_over)
+    let found = shipped_or_file("--design", text, Design::shipped(), Design::source, Design::parse)?;
+    changed(found, &changes.design, Design::parse_over)
 }
 
 fn changed<T>(
@@ -35,50 +35,13 @@ pub(super) fn designs(changes: &Changes) -> Result<Vec<Design>, Failure> {
 }
 
 pub(super) fn application(text: &str) -> Result<Application, Failure> {
-    let names = Application::names().collect();
-    let kind = Kind { flag: "--application", names, named: Application::source, parse: Application::parse };
-    Ok(kind.find(text)?.1)
+    let names = Application::shipped();
+    shipped_or_file("--application", text, names, Application::source, Application::parse).map(|(_, found)| found)
 }
 
 /// The file name without folder and ending.
 pub(super) fn name(text: &str) -> String {
     Path::new(text).file_stem().map_or(text.to_owned(), |stem| stem.to_string_lossy().into_owned())
-}
-
-struct Kind<T> {
-    flag: &'static str,
-    names: Vec<&'static str>,
-    named: fn(&str) -> Option<&'static str>,
-    parse: fn(&str) -> Result<T, BlocksError>,
-}
-
-impl<T> Kind<T> {
-    /// The text and its content: a shipped one by name; with `.toml`, a file if it exists.
-    fn find(&self, text: &str) -> Result<(String, T), Failure> {
-        if let Some(shipped) = (self.named)(text) {
-            return self.read(text, shipped);
-        }
-        let path = Path::new(text);
-        if path.is_file() {
-            let read = std::fs::read_to_string(path).map_err(|error| {
-                Failure::bad_input(format!("{}: cannot read {}: {error}", self.flag, path.display()))
-            })?;
-            return self.read(text, &read);
-        }
-        let shipped = text.strip_suffix(".toml").and_then(self.named).ok_or_else(|| {
-            Failure::bad_input(format!(
-                "{}: {text:?} is neither a file nor a name that ships with Nebula: give a file, or one of {}",
-                self.flag,
-                self.names.join(", ")
-            ))
-        })?;
-        self.read(text, shipped)
-    }
-
-    fn read(&self, name: &str, text: &str) -> Result<(String, T), Failure> {
-        let parsed = (self.parse)(text).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
-        Ok((text.to_owned(), parsed))
-    }
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use nebula_sim::{Load, Tiers};
 use super::{LOWEST, loads};
 use crate::Failure;
 use crate::simulate::question::Question;
-use crate::words::Slo;
+use crate::words::{Slo, shipped_or_file};
 
 pub(super) fn points(args: &Question, text: &str) -> Result<Vec<Point>, Failure> {
-    let tiers = find(text)?;
+    let (_, tiers) = shipped_or_file("--tiers", text, Tiers::shipped(), Tiers::source, Tiers::parse)?;
     let slo = slo(args.slo, &tiers);
     let point = |load: Load, ask| {
         let name = Path::new(text).file_stem().map_or(text.to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -39,21 +39,4 @@ fn slo(slo: Slo, tiers: &Tiers) -> Span {
         Slo::Within(span) => span,
         Slo::Times(times) => Span::from_ps((tiers.service_mean().as_ps() as f64 * times).round() as u64),
     }
-}
-
-fn find(text: &str) -> Result<Tiers, Failure> {
-    if let Some(shipped) = Tiers::named(text) {
-        return Ok(shipped);
-    }
-    let path = Path::new(text);
-    if !path.is_file() {
-        let shipped: Vec<&str> = Tiers::shipped().collect();
-        return Err(Failure::bad_input(format!(
-            "--tiers: {text:?} is neither a file nor a name that ships with Nebula: give a file, or one of {}",
-            shipped.join(", ")
-        )));
-    }
-    let read = std::fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("--tiers: cannot read {}: {error}", path.display())))?;
-    Tiers::parse(&read).map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
 }
