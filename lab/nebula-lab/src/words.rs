@@ -13,6 +13,6 @@ pub use effort::EffortArgs;
 pub(crate) use parse::parsed;
 pub(crate) use shipped::shipped_or_file;
 pub use values::{Loads, Slo};
-pub(crate) use values::share;
+pub(crate) use values::{share, steps};
 
 pub use nebula_ui::words::{arrivals, bytes, count, in_one_line, mix, service};

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::kind::{Kind, Word};
 use super::point::Point;
 use crate::Failure;
+use crate::words::steps;
 
 /// A question, and the words that ask it.
 ///
@@ -123,22 +124,12 @@ fn values(name: &str, value: &Value) -> Result<Vec<Option<String>>, Failure> {
     };
     match value {
         Value::Array(values) if !values.is_empty() => Ok(values.iter().map(|value| Some(plain(value))).collect()),
-        Value::String(text) => range(text).ok_or_else(wrong),
+        Value::String(text) => {
+            let steps = steps(text, Study::POINTS_MAX).ok_or_else(wrong)?;
+            Ok(steps.into_iter().map(Some).collect())
+        }
         _ => Err(wrong()),
     }
-}
-
-/// Equal steps, with the unit of the end: `0.5..0.9:5`, `5..25MRPS:9`.
-fn range(text: &str) -> Option<Vec<Option<String>>> {
-    let (first, rest) = text.split_once("..")?;
-    let (last, count) = rest.split_once(':')?;
-    let digits = last.rfind(|char: char| char.is_ascii_digit()).map(|at| at + 1)?;
-    let (last, unit) = last.split_at(digits);
-    let (first, last): (f64, f64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    let count: usize = count.trim().parse().ok().filter(|count| (2..=Study::POINTS_MAX).contains(count))?;
-    // Hides digits of binary fractions.
-    let at = |step: usize| ((first + (last - first) * step as f64 / (count - 1) as f64) * 1e9).round() / 1e9;
-    Some((0..count).map(|step| Some(format!("{}{unit}", at(step)))).collect())
 }
 
 #[cfg(test)]
@@ -173,14 +164,6 @@ mod tests {
         );
         let fixed = "--machine=isca20 --find-slo --design=rss,nebula";
         assert_eq!(points.unwrap(), [16, 32].map(|banks| format!("{fixed} --set=memory.dram.banks={banks}")));
-    }
-
-    #[test]
-    fn ranges_have_the_unit_of_their_end() {
-        let of = |text: &str| range(text).map(|all| all.into_iter().flatten().collect::<Vec<_>>().join(" "));
-        assert_eq!(of("5..25MRPS:3").as_deref(), Some("5MRPS 15MRPS 25MRPS"));
-        assert_eq!(of("0.1..0.3:3").as_deref(), Some("0.1 0.2 0.3"));
-        assert!(["", "1..2", "1..2:1", "a..b:3", "exp:1us"].iter().all(|text| range(text).is_none()));
     }
 
     #[test]

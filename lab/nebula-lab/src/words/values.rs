@@ -27,18 +27,21 @@ impl Loads {
     }
 
     fn range(text: &str) -> Option<Vec<f64>> {
-        let (first, rest) = text.split_once("..")?;
-        let (last, count) = rest.split_once(':')?;
-        let (first, last): (f64, f64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        let count: usize = count.trim().parse().ok().filter(|count| (2..=Self::COUNT_MAX).contains(count))?;
-        let at = |step: usize| rounded(first + (last - first) * step as f64 / (count - 1) as f64);
-        Some((0..count).map(at).collect())
+        steps(text, Self::COUNT_MAX)?.iter().map(|load| load.parse().ok()).collect()
     }
 }
 
-/// Hides digits of binary fractions.
-fn rounded(load: f64) -> f64 {
-    (load * 1e9).round() / 1e9
+/// Equal steps, at most `most`, with the unit of the end: `0.5..0.9:5`, `5..25MRPS:9`.
+pub(crate) fn steps(text: &str, most: usize) -> Option<Vec<String>> {
+    let (first, rest) = text.split_once("..")?;
+    let (last, count) = rest.split_once(':')?;
+    let digits = last.rfind(|char: char| char.is_ascii_digit()).map(|at| at + 1)?;
+    let (last, unit) = last.split_at(digits);
+    let (first, last): (f64, f64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    let count: usize = count.trim().parse().ok().filter(|count| (2..=most).contains(count))?;
+    // Hides digits of binary fractions.
+    let at = |step: usize| ((first + (last - first) * step as f64 / (count - 1) as f64) * 1e9).round() / 1e9;
+    Some((0..count).map(|step| format!("{}{unit}", at(step))).collect())
 }
 
 impl FromStr for Loads {
@@ -94,6 +97,14 @@ mod tests {
         for wrong in ["", "half", "0.5..0.9", "0.5..0.9:1", "0.5..0.9:20000", "0.5,", "a..b:3"] {
             assert!(read(wrong).is_err_and(|error| error.contains("0.5..0.99:20")), "{wrong}");
         }
+    }
+
+    #[test]
+    fn steps_have_the_unit_of_their_end() {
+        let of = |text: &str| steps(text, 10).map(|all| all.join(" "));
+        assert_eq!(of("5..25MRPS:3").as_deref(), Some("5MRPS 15MRPS 25MRPS"));
+        assert_eq!(of("0.1..0.3:3").as_deref(), Some("0.1 0.2 0.3"));
+        assert!(["", "1..2", "1..2:1", "1..2:11", "a..b:3", "exp:1us"].iter().all(|text| of(text).is_none()));
     }
 
     #[test]
