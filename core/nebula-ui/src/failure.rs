@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 /// Why a command failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// Invalid input; the message says what is valid.
     #[error("{0}")]

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         )?;
     }
     answer.notes.iter().for_each(output::note);
-    answer.failure.map_or(Ok(()), |failure| Err(failure.into()))
+    answer.failure.map_or(Ok(()), Err)
 }
 
 fn listed() -> Vec<Row> {

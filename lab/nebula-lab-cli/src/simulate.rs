@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
         }
     }
     notes.iter().for_each(output::note);
-    failure.map_or(Ok(()), |failure| Err(failure.into()))
+    failure.map_or(Ok(()), Err)
 }
 
 fn shown(args: &Args, simulation: &Simulation) -> Result<Option<Vec<Row>>, Failure> {

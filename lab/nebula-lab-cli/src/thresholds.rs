@@ -69,12 +69,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let training = training(args)?;
-    let threads = nebula_sim::study::Threads::try_new(args.threads).map_err(nebula_lab::Failure::from)?;
+    let threads = nebula_sim::study::Threads::try_new(args.threads)?;
     let bar = crate::progress::Replications::new();
     bar.expect(training.loads_permille.len() as u64 * u64::from(training.replications));
     let rows = threads.install(|| training.train_monotone(&|| bar.step()));
     bar.finish();
-    let rows = rows.map_err(nebula_lab::Failure::from)?;
+    let rows = rows?;
     output::print(args.format, &rows.iter().map(|row| printed(&training, row)).collect::<Vec<_>>())?;
     match &args.write {
         Some(path) => write(path, training, &rows),

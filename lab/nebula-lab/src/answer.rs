@@ -2,7 +2,7 @@
 
 use nebula_sim::study::Row;
 
-use crate::failure::Failure;
+use nebula_ui::Failure;
 
 /// Rows, with sentences and warnings.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -32,7 +32,6 @@
 #![forbid(unsafe_code)]
 
 mod answer;
-mod failure;
 pub mod own;
 pub mod words;
 mod workers;
@@ -45,6 +44,6 @@ pub mod reproduce;
 pub mod sweep;
 
 pub use answer::Answer;
-pub use failure::Failure;
 pub use nebula_sim::reproduce::Progress;
+pub use nebula_ui::Failure;
 pub use workers::Workers;

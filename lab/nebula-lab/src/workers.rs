@@ -2,7 +2,7 @@
 
 use nebula_sim::study::{Executor, OneThread, Threads};
 
-use crate::failure::Failure;
+use nebula_ui::Failure;
 
 /// The threads that simulate a question; its answer does not depend on them.
 #[derive(Debug)]

@@ -392,6 +392,16 @@ pub enum SimError {
 /// The highest load that may be offered, as a multiple of the cores' capacity.
 pub const LOAD_MAX: f64 = 100.0;
 
+impl From<SimError> for nebula_ui::Failure {
+    fn from(error: SimError) -> Self {
+        use SimError as E;
+        match error {
+            E::Outgrown { .. } | E::HotCore { .. } | E::Endless { .. } | E::Threads { .. } => Self::fault(error),
+            _ => Self::bad_input(error),
+        }
+    }
+}
+
 impl SimError {
     pub(crate) fn toml(text: &str, error: &toml::de::Error) -> Self {
         Self::Toml { reason: toml_reason(text, error) }

@@ -17,6 +17,6 @@ create_exception!(nebula_lab, Fault, PyRuntimeError, "An error at run time, such
 pub(crate) fn raised(failure: Failure) -> PyErr {
     match failure {
         Failure::BadInput(line) => BadInput::new_err(line),
-        Failure::Fault(line) => Fault::new_err(line),
+        failure => Fault::new_err(failure.to_string()),
     }
 }

@@ -98,6 +98,12 @@ pub enum BlocksError {
     Workload(#[from] WorkloadError),
 }
 
+impl From<BlocksError> for nebula_ui::Failure {
+    fn from(error: BlocksError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
 impl BlocksError {
     pub(super) fn toml(what: &'static str, text: &str, error: &toml::de::Error) -> Self {
         Self::Toml { what, reason: toml_reason(text, error) }
