@@ -1,5 +1,6 @@
 //! The charts: curves against load, and columns of the highest rates.
 
+use super::super::paper::{self, Design};
 use super::super::picture::{Curve, Measure, Picture, Point as Dot};
 use super::bench::Bench;
 use super::case::Case;
@@ -43,17 +44,50 @@ fn against_load(
     Ok(Picture { title: title.to_owned(), x: Measure::Mrps, y, slo: None, curves })
 }
 
-pub(in super::super) struct Column {
-    pub(in super::super) at: f64,
-    pub(in super::super) ours: Interval,
-    pub(in super::super) published: f64,
+/// RPCValet or `NEBULA_base` at one place of an axis.
+pub(in super::super) struct Cell {
+    pub(in super::super) id: String,
+    pub(in super::super) at: u32,
+    pub(in super::super) case: Case,
+    /// The highest load that the paper prints.
+    pub(in super::super) gap_ns: f64,
 }
 
-pub(in super::super) fn columns(title: &str, (x, y): (Measure, Measure), lines: Vec<(&str, Vec<Column>)>) -> Picture {
-    let curve = |(name, columns): (&str, Vec<Column>)| Curve {
-        name: name.to_owned(),
-        points: columns.iter().map(|column| Dot { at: column.at, value: column.ours }).collect(),
-        published: columns.iter().map(|column| (column.at, column.published)).collect(),
+impl Cell {
+    /// One of each design; the gaps have RPCValet's first.
+    pub(in super::super) fn both(id: &str, at: u32, gaps_ns: [f64; 2], case: impl Fn(Design) -> Case) -> [Self; 2] {
+        std::array::from_fn(|index| {
+            let (design, gap_ns) = (DESIGNS[index], gaps_ns[index]);
+            Self { id: format!("{id}/{}", design.id()), at, case: case(design), gap_ns }
+        })
+    }
+
+    pub(in super::super) fn figure(&self, name: &str) -> String {
+        format!("{}/{name}", self.id)
+    }
+}
+
+const DESIGNS: [Design; 2] = [Design::RpcValet, Design::Base];
+
+/// A line for each design: our values, and the published ones of this name.
+pub(in super::super) fn columns(
+    title: &str,
+    (x, y): (Measure, Measure),
+    cells: &[Cell],
+    name: &str,
+    ours: impl Fn(&Cell) -> Result<Interval, ReproduceError>,
+) -> Result<Picture, ReproduceError> {
+    let curve = |design: Design| {
+        let mut cells: Vec<&Cell> = cells.iter().filter(|cell| cell.case.design == design).collect();
+        cells.sort_by_key(|cell| cell.at);
+        let point = |cell: &&Cell| Ok(Dot { at: cell.at.into(), value: ours(cell)? });
+        let published = |cell: &&Cell| (cell.at.into(), paper::nebula().figure(&cell.figure(name)).value);
+        Ok(Curve {
+            name: design.title().to_owned(),
+            points: cells.iter().map(point).collect::<Result<_, ReproduceError>>()?,
+            published: cells.iter().map(published).collect(),
+        })
     };
-    Picture { title: title.to_owned(), x, y, slo: None, curves: lines.into_iter().map(curve).collect() }
+    let curves = DESIGNS.into_iter().map(curve).collect::<Result<_, ReproduceError>>()?;
+    Ok(Picture { title: title.to_owned(), x, y, slo: None, curves })
 }
