@@ -34,12 +34,8 @@ mod sensitivity;
 mod theory;
 mod software_queue;
 mod side_by_side;
-mod zygos;
 mod altocumulus;
-mod shinjuku;
 mod persephone;
-mod concord;
-mod rpcvalet;
 mod dagger;
 
 pub use crate::reproduce::reproduction::{ReproduceError, Reproduction};
@@ -186,28 +182,32 @@ pub const ENTRIES: &[Entry] = &[
         title: "the NIC's one queue against 4×4 and 16×1 for HERD and synthetic services",
         seconds: [3, 10, 45],
         is_by_default: true,
-        reproduce: rpcvalet::evaluation,
+        reproduce: |lab| {
+            side_by_side::reproduce(lab, "rpcvalet/evaluation", paper::rpcvalet(), |setup| &setup.evaluation)
+        },
     },
     Entry {
         id: "zygos/efficiency",
         title: "work stealing against an ideal queue without overhead, at 10 and 25 µs",
         seconds: [1, 2, 10],
         is_by_default: true,
-        reproduce: zygos::efficiency,
+        reproduce: |lab| side_by_side::reproduce(lab, "zygos/efficiency", paper::zygos(), |setup| &setup.efficiency),
     },
     Entry {
         id: "zygos/silo",
         title: "work stealing against IX for TPC-C on Silo",
         seconds: [1, 2, 10],
         is_by_default: true,
-        reproduce: zygos::silo,
+        reproduce: |lab| side_by_side::reproduce(lab, "zygos/silo", paper::zygos(), |setup| &setup.silo),
     },
     Entry {
         id: "altocumulus/16-cores",
         title: "one group of 16 cores against ZygOS, Shinjuku, NEBULA and nanoPU at an SLO of 10 µs",
         seconds: [3, 12, 66],
         is_by_default: true,
-        reproduce: altocumulus::sixteen,
+        reproduce: |lab| {
+            side_by_side::reproduce(lab, "altocumulus/16-cores", paper::altocumulus(), |setup| &setup.sixteen)
+        },
     },
     Entry {
         id: "altocumulus/scale",
@@ -235,14 +235,14 @@ pub const ENTRIES: &[Entry] = &[
         title: "preemption against run to completion, for widely dispersed service times",
         seconds: [2, 8, 45],
         is_by_default: true,
-        reproduce: shinjuku::bimodal,
+        reproduce: |lab| side_by_side::reproduce(lab, "shinjuku/bimodal", paper::shinjuku(), |setup| &setup.bimodal),
     },
     Entry {
         id: "shinjuku/rocksdb",
         title: "preemption for point and range queries",
         seconds: [3, 20, 150],
         is_by_default: true,
-        reproduce: shinjuku::rocksdb,
+        reproduce: |lab| side_by_side::reproduce(lab, "shinjuku/rocksdb", paper::shinjuku(), |setup| &setup.rocksdb),
     },
     Entry {
         id: "persephone/reservation",
@@ -256,28 +256,34 @@ pub const ENTRIES: &[Entry] = &[
         title: "reserved cores against one queue and preemption, for as many long RPCs as short ones",
         seconds: [2, 10, 60],
         is_by_default: true,
-        reproduce: persephone::high_bimodal,
+        reproduce: |lab| {
+            side_by_side::reproduce(lab, "persephone/high-bimodal", paper::persephone(), |setup| &setup.high_bimodal)
+        },
     },
     Entry {
         id: "persephone/extreme-bimodal",
         title: "reserved cores against one queue and preemption, for a few very long RPCs",
         seconds: [2, 4, 15],
         is_by_default: true,
-        reproduce: persephone::extreme_bimodal,
+        reproduce: |lab| {
+            side_by_side::reproduce(lab, "persephone/extreme-bimodal", paper::persephone(), |setup| {
+                &setup.extreme_bimodal
+            })
+        },
     },
     Entry {
         id: "persephone/tpcc",
         title: "reserved cores against one queue and preemption, for TPC-C",
         seconds: [2, 6, 30],
         is_by_default: true,
-        reproduce: persephone::tpcc,
+        reproduce: |lab| side_by_side::reproduce(lab, "persephone/tpcc", paper::persephone(), |setup| &setup.tpcc),
     },
     Entry {
         id: "concord/micro",
         title: "safe points, with one RPC queued at each core, against interrupts",
         seconds: [3, 20, 95],
         is_by_default: true,
-        reproduce: concord::micro,
+        reproduce: |lab| side_by_side::reproduce(lab, "concord/micro", paper::concord(), |setup| &setup.micro),
     },
     Entry {
         id: "dagger/interfaces",

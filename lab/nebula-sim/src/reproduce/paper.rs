@@ -137,92 +137,40 @@ impl<S> Paper<S> {
     }
 }
 
-/// NEBULA, ISCA 2020.
-///
-/// # Panics
-///
-/// If `data/papers/nebula.toml` does not match its types.
-#[must_use]
-pub fn nebula() -> &'static Paper<NebulaSetup> {
-    static PAPER: OnceLock<Paper<NebulaSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("nebula.toml", include_str!("../../data/papers/nebula.toml")))
+/// A function for each paper, called as its file.
+macro_rules! papers {
+    ($($(#[$doc:meta])* $paper:ident: $setup:ty;)+) => {$(
+        $(#[$doc])*
+        ///
+        /// # Panics
+        ///
+        /// If its file in `data/papers/` does not match its types.
+        #[must_use]
+        pub fn $paper() -> &'static Paper<$setup> {
+            static PAPER: OnceLock<Paper<$setup>> = OnceLock::new();
+            let text = include_str!(concat!("../../data/papers/", stringify!($paper), ".toml"));
+            PAPER.get_or_init(|| parsed(stringify!($paper), text))
+        }
+    )+};
 }
 
-/// RPCValet, ASPLOS 2019.
-///
-/// # Panics
-///
-/// If `data/papers/rpcvalet.toml` does not match its types.
-#[must_use]
-pub fn rpcvalet() -> &'static Paper<RpcValetSetup> {
-    static PAPER: OnceLock<Paper<RpcValetSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("rpcvalet.toml", include_str!("../../data/papers/rpcvalet.toml")))
-}
-
-/// Dagger, ASPLOS 2021.
-///
-/// # Panics
-///
-/// If `data/papers/dagger.toml` does not match its types.
-#[must_use]
-pub fn dagger() -> &'static Paper<DaggerSetup> {
-    static PAPER: OnceLock<Paper<DaggerSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("dagger.toml", include_str!("../../data/papers/dagger.toml")))
-}
-
-/// ZygOS, SOSP 2017.
-///
-/// # Panics
-///
-/// If `data/papers/zygos.toml` does not match its types.
-#[must_use]
-pub fn zygos() -> &'static Paper<ZygosSetup> {
-    static PAPER: OnceLock<Paper<ZygosSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("zygos.toml", include_str!("../../data/papers/zygos.toml")))
-}
-
-/// Altocumulus, MICRO 2022.
-///
-/// # Panics
-///
-/// If `data/papers/altocumulus.toml` does not match its types.
-#[must_use]
-pub fn altocumulus() -> &'static Paper<AltocumulusSetup> {
-    static PAPER: OnceLock<Paper<AltocumulusSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("altocumulus.toml", include_str!("../../data/papers/altocumulus.toml")))
-}
-
-/// Shinjuku, NSDI 2019.
-///
-/// # Panics
-///
-/// If `data/papers/shinjuku.toml` does not match its types.
-#[must_use]
-pub fn shinjuku() -> &'static Paper<ShinjukuSetup> {
-    static PAPER: OnceLock<Paper<ShinjukuSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("shinjuku.toml", include_str!("../../data/papers/shinjuku.toml")))
-}
-
-/// Perséphone, SOSP 2021.
-///
-/// # Panics
-///
-/// If `data/papers/persephone.toml` does not match its types.
-#[must_use]
-pub fn persephone() -> &'static Paper<PersephoneSetup> {
-    static PAPER: OnceLock<Paper<PersephoneSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("persephone.toml", include_str!("../../data/papers/persephone.toml")))
-}
-
-/// Concord, SOSP 2023.
-///
-/// # Panics
-///
-/// If `data/papers/concord.toml` does not match its types.
-#[must_use]
-pub fn concord() -> &'static Paper<ConcordSetup> {
-    static PAPER: OnceLock<Paper<ConcordSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("concord.toml", include_str!("../../data/papers/concord.toml")))
+papers! {
+    /// NEBULA, ISCA 2020.
+    nebula: NebulaSetup;
+    /// RPCValet, ASPLOS 2019.
+    rpcvalet: RpcValetSetup;
+    /// Dagger, ASPLOS 2021.
+    dagger: DaggerSetup;
+    /// ZygOS, SOSP 2017.
+    zygos: ZygosSetup;
+    /// Altocumulus, MICRO 2022.
+    altocumulus: AltocumulusSetup;
+    /// Shinjuku, NSDI 2019.
+    shinjuku: ShinjukuSetup;
+    /// Perséphone, SOSP 2021.
+    persephone: PersephoneSetup;
+    /// Concord, SOSP 2023.
+    concord: ConcordSetup;
 }
 
 /// All published values, each with the name of its paper.
@@ -237,7 +185,7 @@ fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'stat
 
 /// Goes through a table, so that the code that reads a type is compiled for one deserializer: the
 /// text has four, a third of what this crate compiled.
-fn parsed<P: DeserializeOwned>(file: &str, text: &str) -> P {
+fn parsed<P: DeserializeOwned>(paper: &str, text: &str) -> P {
     let table: Result<toml::Table, _> = toml::from_str(text);
-    table.and_then(toml::Table::try_into).unwrap_or_else(|error| panic!("data/papers/{file}: {error}"))
+    table.and_then(toml::Table::try_into).unwrap_or_else(|error| panic!("data/papers/{paper}.toml: {error}"))
 }

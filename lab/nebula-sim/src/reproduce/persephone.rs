@@ -4,25 +4,10 @@ use super::lab::Lab;
 use super::paper::{self, ReservedFor};
 use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::{side_by_side, wording};
+use super::wording;
 use crate::interval::Interval;
 use nebula_nic::schedule::{Darc, DarcConfig, RpcType};
 use nebula_workload::Seed;
-
-pub(super) fn high_bimodal(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
-    let paper = paper::persephone();
-    side_by_side::reproduce(lab, "persephone/high-bimodal", &paper.setup.high_bimodal, |id| paper.figure(id))
-}
-
-pub(super) fn extreme_bimodal(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
-    let paper = paper::persephone();
-    side_by_side::reproduce(lab, "persephone/extreme-bimodal", &paper.setup.extreme_bimodal, |id| paper.figure(id))
-}
-
-pub(super) fn tpcc(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
-    let paper = paper::persephone();
-    side_by_side::reproduce(lab, "persephone/tpcc", &paper.setup.tpcc, |id| paper.figure(id))
-}
 
 /// The reservation that DARC computes from a window of each workload.
 pub(super) fn reservation(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {

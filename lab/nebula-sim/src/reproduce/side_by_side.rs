@@ -3,7 +3,7 @@
 //! Some figures compare the p99 at one load instead. A paper's file has the data: [`SideBySide`].
 
 use super::lab::Lab;
-use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
+use super::paper::{Case, Comparison, Measured, Paper, SideBySide};
 use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
 use super::wording;
@@ -16,12 +16,13 @@ use crate::world::run;
 use nebula_workload::TypeId;
 
 /// A row per comparison, judged by the figure of its name under `entry`, and a note per case.
-pub(super) fn reproduce<'a>(
+pub(super) fn reproduce<S>(
     lab: &Lab<'_>,
     entry: &str,
-    setup: &SideBySide,
-    figure: impl Fn(&str) -> &'a Figure,
+    paper: &Paper<S>,
+    setup: fn(&S) -> &SideBySide,
 ) -> Result<Reproduction, ReproduceError> {
+    let setup = setup(&paper.setup);
     let replications = lab.effort.of([4, 6, 10]);
     lab.expect(setup.cases.len(), replications);
     let found: Vec<Found<'_>> = try_each(&setup.cases, |case| measure(lab, setup, case, replications))?;
@@ -31,7 +32,7 @@ pub(super) fn reproduce<'a>(
             Some(load) => tails(lab, setup, comparison, load, replications)?,
             None => comparison.throughputs(&found),
         };
-        let figure = figure(&format!("{entry}/{}", comparison.figure));
+        let figure = paper.figure(&format!("{entry}/{}", comparison.figure));
         // A value that depends on an assumption cannot be judged to differ.
         let otherwise = if figure.assumes.is_some() { Judgment::NotReproducibleAsPublished } else { Judgment::Differs };
         rows.push(Row::judged(figure, comparison.over(&sides), (otherwise, comparison.why(&sides))));
