@@ -196,7 +196,7 @@ impl Model {
 fn apply(memory: &mut MemorySystem, now_ps: u64, op: Op, core: u16, block: Block, label: Label) -> Level {
     let done = match op {
         Op::Load => memory.load(now_ps, core, block, label),
-        Op::Prefetch => memory.prefetch(now_ps, core, block, label),
+        Op::Prefetch => memory.load(now_ps, core, block, label),
         Op::Store => memory.store(now_ps, core, block, label),
         Op::Overwrite => memory.overwrite(now_ps, core, block, label),
         Op::NicWrite => memory.nic_write(now_ps, block, label),

@@ -1,7 +1,7 @@
 //! An access that may not go to memory: the same if the block is on the chip, no effect otherwise.
 
 use crate::machines::paper;
-use nebula_memsys::{Block, Counters, Done, Label, MemoryConfig, MemorySystem};
+use nebula_memsys::{Block, Counters, Done, Label, MemoryConfig, MemorySystem, Needs, Reach};
 use nebula_workload::Seed;
 
 /// A history in which every access is first tried on the chip, if `is_tried`, and made in full if
@@ -15,20 +15,15 @@ fn history(config: &MemoryConfig, is_tried: bool) -> (Vec<Done>, Counters, u64) 
         let block = Block(u32::try_from(rng.below(60_000)).expect("a small number"));
         let (core, label) = (u16::try_from(rng.below(16)).expect("a small number"), Label(1));
         let access = rng.below(4);
-        let tried = match access {
-            _ if !is_tried => None,
-            0 => memory.try_store(now_ps, core, block, label),
-            1 => memory.try_nic_write(now_ps, block, label),
-            2 => memory.try_overwrite(now_ps, core, block, label),
-            _ => memory.try_load(now_ps, core, block, label),
+        let mut within = |reach| match access {
+            0 => memory.write_within(now_ps, core, block, label, Needs::Data, reach),
+            1 => memory.nic_write_within(now_ps, block, label, reach),
+            2 => memory.write_within(now_ps, core, block, label, Needs::Ownership, reach),
+            _ => memory.load_within(now_ps, core, block, label, reach),
         };
+        let tried = if is_tried { within(Reach::OnChip) } else { None };
         refused += u64::from(is_tried && tried.is_none());
-        tried.unwrap_or_else(|| match access {
-            0 => memory.store(now_ps, core, block, label),
-            1 => memory.nic_write(now_ps, block, label),
-            2 => memory.overwrite(now_ps, core, block, label),
-            _ => memory.load(now_ps, core, block, label),
-        })
+        tried.or_else(|| within(Reach::Anywhere)).expect("everything is somewhere")
     });
     let answers = answers.collect();
     (answers, memory.counters(), refused)

@@ -25,17 +25,8 @@ impl MemorySystem {
         found(self.load_within(now_ps, core, block, label, Reach::Anywhere))
     }
 
-    /// [`load`](Self::load) of a block on the chip; otherwise does nothing and returns `None`.
-    ///
-    /// # Panics
-    ///
-    /// As [`load`](Self::load).
-    #[inline]
-    pub fn try_load(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
-        self.load_within(now_ps, core, block, label, Reach::OnChip)
-    }
-
-    /// [`load`](Self::load) or [`try_load`](Self::try_load), by `reach`.
+    /// [`load`](Self::load); of a block that is not within `reach`, it does nothing and returns
+    /// `None`.
     ///
     /// # Panics
     ///
@@ -55,21 +46,12 @@ impl MemorySystem {
         (reach == Reach::Anywhere).then(|| self.load_absent(asked_ps, core, set, block, label))
     }
 
-    /// [`load`](Self::load) before the use of a block; the caller need not wait for it.
+    /// [`load`](Self::load) of `blocks` consecutive blocks before their use; returns when all are
+    /// there.
     ///
     /// # Panics
     ///
-    /// If the core or the label does not exist.
-    #[inline]
-    pub fn prefetch(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        self.load(now_ps, core, block, label)
-    }
-
-    /// [`prefetch`](Self::prefetch) of `blocks` consecutive blocks; returns when all are there.
-    ///
-    /// # Panics
-    ///
-    /// As [`prefetch`](Self::prefetch).
+    /// As [`load`](Self::load).
     pub fn prefetch_run(&mut self, now_ps: u64, core: u16, first: Block, blocks: u32, label: Label) -> u64 {
         let asked_ps = now_ps + self.l1_ps;
         let mut last_ps = now_ps;
@@ -100,15 +82,6 @@ impl MemorySystem {
         found(self.write_within(now_ps, core, block, label, Needs::Data, Reach::Anywhere))
     }
 
-    /// [`store`](Self::store) to a block on the chip; otherwise does nothing and returns `None`.
-    ///
-    /// # Panics
-    ///
-    /// As [`store`](Self::store).
-    pub fn try_store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
-        self.write_within(now_ps, core, block, label, Needs::Data, Reach::OnChip)
-    }
-
     /// Core `core` writes all of `block`, which is allocated without a fetch unless it is on the
     /// chip. Returns when the core owns the block and its store can complete.
     ///
@@ -119,16 +92,8 @@ impl MemorySystem {
         found(self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::Anywhere))
     }
 
-    /// [`overwrite`](Self::overwrite) of a block on the chip; otherwise does nothing.
-    ///
-    /// # Panics
-    ///
-    /// As [`overwrite`](Self::overwrite).
-    pub fn try_overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
-        self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::OnChip)
-    }
-
-    /// [`store`](Self::store) or [`overwrite`](Self::overwrite) by `needs`, within `reach`.
+    /// [`store`](Self::store) or [`overwrite`](Self::overwrite) by `needs`; to a block that is not
+    /// within `reach`, it does nothing and returns `None`.
     ///
     /// # Panics
     ///

@@ -23,16 +23,8 @@ impl MemorySystem {
         found(self.nic_write_within(now_ps, block, label, Reach::Anywhere))
     }
 
-    /// [`nic_write`](Self::nic_write) of a block on the chip; otherwise does nothing.
-    ///
-    /// # Panics
-    ///
-    /// As [`nic_write`](Self::nic_write).
-    pub fn try_nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Option<Done> {
-        self.nic_write_within(now_ps, block, label, Reach::OnChip)
-    }
-
-    /// [`nic_write`](Self::nic_write) or [`try_nic_write`](Self::try_nic_write), by `reach`.
+    /// [`nic_write`](Self::nic_write); of a block that is not within `reach`, it does nothing and
+    /// returns `None`.
     ///
     /// # Panics
     ///

@@ -128,7 +128,7 @@ impl World<'_> {
         let at_ps = at_core.clock_ps + self.delays.look_ahead_ps;
         let message = self.messages.at_mut(Self::place_of(arrival.rpc));
         let block = message.block(Part::Payload, 0);
-        let done = self.memory.prefetch(at_ps, message.core.0, block, Part::Payload.label());
+        let done = self.memory.load(at_ps, message.core.0, block, Part::Payload.label());
         message.fetched = message.fetched.max(Timestamp::from_ps(done.at_ps));
         self.spend(core, place, Stage::LookAhead, self.delays.look_ahead_ps)
     }
