@@ -97,6 +97,7 @@ mod tenants;
 mod load;
 mod hottest;
 mod calendar;
+mod slab;
 mod upcoming;
 mod world;
 mod recursion;

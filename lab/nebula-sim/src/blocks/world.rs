@@ -18,7 +18,6 @@
 //!
 //! Next: [`egress`].
 
-pub(crate) mod senders;
 pub(crate) mod link;
 pub(crate) mod clients;
 pub(crate) mod at_core;
@@ -41,11 +40,12 @@ use super::scenario::Scenario;
 use super::tally::BlocksTally;
 use crate::blocks::world::event::Event;
 use crate::calendar::Calendar;
+use crate::slab::Slab;
 use crate::world::length::Length;
 use at_core::{AtCore, Limits};
 use clients::Clients;
 use link::Link;
-use message::Messages;
+use message::Message;
 use near::NearCore;
 use nebula_memsys::{MemorySystem, Traffic};
 use nebula_nic::{
@@ -129,7 +129,7 @@ struct World<'a> {
     limits: Limits,
     clients: Clients,
     link: Link,
-    messages: Messages,
+    messages: Slab<Message>,
     memory: MemorySystem,
     near: Option<NearCore>,
     backend: Backend,
@@ -224,7 +224,7 @@ impl<'a> World<'a> {
             limits: Limits::of(&scenario.machine.core),
             clients: Clients::new(scenario, compiled, rate, seed),
             link: Link::default(),
-            messages: Messages::default(),
+            messages: Slab::default(),
             memory,
             near: NearCore::of(scenario, seed),
             backend,

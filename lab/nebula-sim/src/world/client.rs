@@ -13,6 +13,7 @@ use super::window::Stop;
 use crate::error::SimError;
 use crate::load::over_time::Pace;
 use crate::load::{Load, Source};
+use crate::slab::Slab;
 use crate::system::System;
 pub(super) use crate::world::request::Request;
 use nebula_nic::{Header, Kind, NodeId, Outbound, RpcKey, Timestamp, TransferId};
@@ -38,8 +39,7 @@ enum NextRpc<'a> {
 
 pub(super) struct Listening {
     pub(super) requester: Requester,
-    requests: Vec<Request>,
-    unused: Vec<u32>,
+    requests: Slab<Request>,
 }
 
 impl<'a> Clients<'a> {
@@ -178,28 +178,24 @@ impl Listening {
             Source::Closed { clients, outstanding, .. } => clients * outstanding,
         };
         let config = RequesterConfig::new(NodeId(0), outstanding).retry(system.reaction);
-        Ok(Self { requester: Requester::try_new(config)?, requests: Vec::new(), unused: Vec::new() })
+        Ok(Self { requester: Requester::try_new(config)?, requests: Slab::default() })
     }
 
     /// Numbers a request and keeps it until its reply; `None` without room.
     fn begin(&mut self, now: Timestamp, request: Request, server: u16) -> Option<Outbound> {
-        let place = self.unused.pop().unwrap_or(u32::try_from(self.requests.len()).ok()?);
-        if place as usize == self.requests.len() {
-            self.requests.push(request);
-        }
-        self.requests[place as usize] = request;
+        let place = self.requests.insert(request);
         let key_hash = request.identity.key_hash;
         self.requester.begin_call(now, Call { bytes: 64, key_hash, server, token: u64::from(place) }).ok()
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a token is a place")]
     pub(super) fn request(&self, token: u64) -> Request {
-        self.requests[token as usize]
+        *self.requests.at(token as u32)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a token is a place")]
     fn end(&mut self, token: u64) {
-        self.unused.push(token as u32);
+        self.requests.remove(token as u32);
     }
 }
 

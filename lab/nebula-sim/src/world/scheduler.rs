@@ -19,7 +19,7 @@
 
 mod terms;
 pub(crate) mod chooser;
-mod rpcs;
+mod rpc;
 mod core;
 mod dispatcher;
 mod scheduled_server;

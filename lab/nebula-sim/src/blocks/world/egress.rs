@@ -42,7 +42,7 @@ impl World<'_> {
             let is_late = message.latency(now).as_ps() > self.late_ps;
             self.note_ended(is_late);
         }
-        self.messages.release(place);
+        self.messages.remove(place);
         let blocks = kind.reply_bytes.div_ceil(SLOT_BYTES);
         for _ in 0..kind.copies {
             self.memory.nic_read_run(now.as_ps(), reply, blocks, Part::Reply.label());

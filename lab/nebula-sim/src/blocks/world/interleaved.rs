@@ -22,13 +22,13 @@ impl World<'_> {
     pub(super) fn begin_sending(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
         let waited = Span::ZERO;
         let message = Receiving { type_index, is_measured, begun: now, waited, packet: 0, message: None };
-        let sender = self.link.senders.insert(message);
+        let sender = self.link.senders.all.insert(message);
         self.queue_packet(now, sender, 0);
     }
 
     /// A packet reaches the server's link, and the client goes on with the next.
     pub(super) fn queue_packet(&mut self, now: Timestamp, sender: u32, packet: u32) {
-        let Receiving { type_index, .. } = self.link.senders.all[sender as usize];
+        let Receiving { type_index, .. } = *self.link.senders.all.at(sender);
         self.link.senders.packets.push_back((sender, packet, now));
         if self.link.senders.packets.len() == 1 {
             self.carry_packet();
@@ -43,7 +43,7 @@ impl World<'_> {
     /// The link carries the packet that has waited longest.
     fn carry_packet(&mut self) {
         let Some(&(sender, packet, reached)) = self.link.senders.packets.front() else { return };
-        let message = &mut self.link.senders.all[sender as usize];
+        let message = self.link.senders.all.at_mut(sender);
         let begun = self.link.senders.free_at.max(reached);
         if packet == 0 {
             message.waited = begun - reached;
@@ -66,13 +66,13 @@ impl World<'_> {
 
     /// Takes a packet; returns how long the link then waits. Packets of a refused RPC are dropped.
     fn take_packet(&mut self, now: Timestamp, sender: u32, packet: u32) -> Span {
-        let message = self.link.senders.all[sender as usize];
+        let message = *self.link.senders.all.at(sender);
         let packets = self.packets_of(message.type_index);
         let rpc = if packet == 0 { self.begin_message(now, &message, packets) } else { message.message };
-        self.link.senders.all[sender as usize].message = rpc;
+        self.link.senders.all.at_mut(sender).message = rpc;
         let is_last = packet + 1 == packets;
         if is_last {
-            self.link.senders.unused.push(sender);
+            self.link.senders.all.remove(sender);
         }
         let Some(place) = rpc else { return Span::ZERO };
         if self.is_written_as_received(place, packets) {

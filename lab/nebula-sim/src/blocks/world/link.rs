@@ -1,6 +1,6 @@
 //! The link, and the messages that arrive on it.
 
-use super::senders::Senders;
+use crate::slab::Slab;
 use nebula_nic::{Span, Timestamp};
 use std::collections::VecDeque;
 
@@ -19,6 +19,16 @@ pub(crate) struct Waiting {
     pub(crate) type_index: u16,
     pub(crate) is_measured: bool,
     pub(crate) since: Timestamp,
+}
+
+/// Senders whose packets interleave.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Senders {
+    pub(crate) all: Slab<Receiving>,
+    /// The packets that have reached the link, and when: the first is on it.
+    pub(crate) packets: VecDeque<(u32, u32, Timestamp)>,
+    /// When the link can carry another packet.
+    pub(crate) free_at: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug)]

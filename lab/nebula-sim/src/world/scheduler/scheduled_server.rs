@@ -4,8 +4,9 @@ use super::Agenda;
 use super::chooser::Chooser;
 use super::core::{Core, Next, Phase};
 use super::dispatcher::Dispatcher;
-use super::rpcs::{Rpc, Rpcs};
+use super::rpc::Rpc;
 use super::terms::Terms;
+use crate::slab::Slab;
 use crate::system::System;
 use crate::tally::overheads::Overheads;
 use crate::world::client::Request;
@@ -16,7 +17,8 @@ use std::collections::VecDeque;
 
 pub(super) struct ScheduledServer<C> {
     admission: Admission,
-    rpcs: Rpcs,
+    rpcs: Slab<Rpc>,
+    rpcs_max: u32,
     queues: TypedQueues<u32>,
     chooser: C,
     cores: Box<[Core]>,
@@ -41,7 +43,8 @@ impl<C: Chooser> ScheduledServer<C> {
         let bound = system.queue_bound.unwrap_or(u32::MAX);
         Self {
             admission: Admission::new(bound, bound, terms.workers),
-            rpcs: Rpcs::new(slots),
+            rpcs: Slab::default(),
+            rpcs_max: slots,
             queues: TypedQueues::new(terms.types, slots),
             chooser,
             cores: (0..terms.workers).map(|_| Core::new(terms)).collect(),
@@ -81,7 +84,7 @@ impl<C: Chooser> ScheduledServer<C> {
             queued_ps: None,
             overheads: Overheads::ZERO,
         };
-        match self.rpcs.insert(rpc) {
+        match self.rpcs.insert_within(self.rpcs_max, rpc) {
             Some(place) if self.queues.push(kind, place, now) => {
                 Verdict::Write { slots: SlotRange::new(place, 1), offset_bytes: 0, bytes: 64, complete: true }
             }
@@ -172,7 +175,7 @@ impl<C: Chooser> ScheduledServer<C> {
             self.cores[core].rest();
             return agenda.set(core, None);
         };
-        let rpc = self.rpcs.get_mut(place);
+        let rpc = self.rpcs.at_mut(place);
         let mut since = now;
         if rpc.queued_ps.is_none() {
             let queued = now - rpc.arrived;
@@ -236,7 +239,7 @@ impl<C: Chooser> ScheduledServer<C> {
         let terms = agenda.terms;
         let at_core = &mut self.cores[core];
         if let Some(place) = at_core.run.running() {
-            let rpc = self.rpcs.get_mut(place);
+            let rpc = self.rpcs.at_mut(place);
             let used = at_core.used(now);
             let done_ps = terms.service_in(used).min(rpc.remaining_ps);
             rpc.remaining_ps -= done_ps;
@@ -270,17 +273,17 @@ impl<C: Chooser> ScheduledServer<C> {
             // The interrupt comes after the RPC's end and is ignored.
             self.interrupts -= 1;
         }
-        let checks_ps = at_core.used(now).as_ps() - self.rpcs.get(place).remaining_ps;
+        let checks_ps = at_core.used(now).as_ps() - self.rpcs.at(place).remaining_ps;
         self.overdue.remove(core_id(core));
         self.begin(now, core, agenda);
         self.notify(now, Notice { core: core_id(core), back: None }, agenda);
-        self.rpcs.get_mut(place).overheads.preemption_ps += checks_ps;
+        self.rpcs.at_mut(place).overheads.preemption_ps += checks_ps;
         Some(Ended { core: Some(core), ..self.end(place) })
     }
 
     fn end(&mut self, place: u32) -> Ended {
-        let kind = self.rpcs.get(place).kind;
-        let ended = self.rpcs.end(place);
+        let kind = self.rpcs.at(place).kind;
+        let ended = self.rpcs.remove(place).ended();
         self.chooser.handle_done(kind, Span::from_ps(ended.served.service_ps));
         ended
     }
@@ -308,7 +311,7 @@ impl<C: Chooser> ScheduledServer<C> {
     fn take_notice(&mut self, Notice { core, back }: Notice) {
         self.chooser.handle_freed(core);
         let Some(place) = back else { return };
-        let Rpc { kind, arrived, .. } = *self.rpcs.get(place);
+        let Rpc { kind, arrived, .. } = *self.rpcs.at(place);
         let has_room = self.queues.push(kind, place, arrived);
         debug_assert!(has_room, "there is a place for each RPC in the server");
         self.interrupts -= 1;
@@ -320,7 +323,7 @@ impl<C: Chooser> ScheduledServer<C> {
     fn serve_at_dispatcher(&mut self, now: Timestamp, agenda: &mut Agenda<'_>) {
         let Some(kind) = self.chooser.choose_type(now, &self.queues) else { return };
         let Some(head) = self.queues.peek(kind) else { return };
-        let rpc = self.rpcs.get_mut(head.rpc);
+        let rpc = self.rpcs.at_mut(head.rpc);
         if rpc.queued_ps.is_some() {
             return;
         }
