@@ -2,7 +2,7 @@
 
 use nebula_sim::study::{Align, Cell, Row, Value};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use super::point::Point;
 use crate::{Answer, Failure};
@@ -118,7 +118,7 @@ impl Default for Kept {
 
 impl Kept {
     fn of(row: &Row) -> Self {
-        let fields = row.fields().iter().map(|(name, value)| (name.clone().into_owned(), json(value))).collect();
+        let fields = row.fields().iter().map(|(name, value)| (name.clone().into_owned(), json!(value))).collect();
         let cell = |cell: &Cell| (cell.heading.clone().into_owned(), cell.text.clone(), cell.align == Align::Right);
         Self { fields, cells: row.cells().iter().map(cell).collect() }
     }
@@ -130,22 +130,6 @@ impl Kept {
             let align = if *is_number { Align::Right } else { Align::Left };
             row.cell(Cell { heading: heading.clone().into(), text: text.clone(), align })
         })
-    }
-}
-
-fn json(value: &Value) -> Json {
-    match value {
-        Value::Null => Json::Null,
-        Value::Bool(value) => (*value).into(),
-        Value::Count(value) => (*value).into(),
-        // Infinity becomes null.
-        Value::Number(value) => (*value).into(),
-        Value::Text(text) => text.clone().into(),
-        Value::Ends(ends) => ends.to_vec().into(),
-        Value::List(values) => values.iter().map(json).collect(),
-        Value::Object(fields) => {
-            fields.iter().map(|(name, value)| (name.clone().into_owned(), json(value))).collect::<Map<_, _>>().into()
-        }
     }
 }
 
