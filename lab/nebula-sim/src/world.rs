@@ -38,8 +38,6 @@ mod tiers;
 pub(crate) mod tenants;
 mod observed;
 mod watched;
-#[cfg(test)]
-mod noted;
 mod traced;
 
 use crate::error::SimError;
@@ -60,14 +58,14 @@ use nebula_nic::{
     TwoChoices,
 };
 use nebula_workload::Seed;
-#[cfg(test)]
-pub(crate) use noted::{Noted, run_noted};
 use observed::Observed;
 use queues::Queues;
 use routed::Routed;
 use scheduler::Scheduled;
 use scheduler::chooser::{LeastLoaded, Reserved, first_plan};
 use std::cell::RefCell;
+#[cfg(test)]
+pub(crate) use traced::traced;
 pub use traced::{TracedRpc, trace};
 use watched::{ByDepth, Watched};
 

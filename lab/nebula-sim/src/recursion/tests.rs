@@ -3,7 +3,7 @@
 use super::*;
 use crate::load::Load;
 use crate::model::SystemModel;
-use crate::world::{Noted, run_noted, run_with};
+use crate::world::{TracedRpc, run_with, traced};
 use nebula_nic::{CentralDispatch, Dispatcher, Jbsq, SingleQueue};
 use nebula_requester::RetryPolicy;
 use nebula_workload::Seed;
@@ -12,6 +12,20 @@ const RPCS: u64 = 1_000_000;
 
 fn open(service: &str, load: f64) -> Load {
     Load::open(service.parse().unwrap(), load)
+}
+
+#[derive(Debug, PartialEq)]
+struct Noted {
+    arrived: u64,
+    found: u32,
+    begun: u64,
+    ended: u64,
+}
+
+/// What the machines say of an RPC that is not refused.
+fn noted(&TracedRpc { arrived, found, served }: &TracedRpc) -> Option<Noted> {
+    let (_, begun, ended) = served?;
+    Some(Noted { arrived: arrived.as_ps(), found, begun: begun.as_ps(), ended: ended.as_ps() })
 }
 
 /// All RPCs of a run by the recursions, the warm-up included.
@@ -63,11 +77,17 @@ fn the_parts_of_a_window_are_those_of_the_machines() {
 /// Both give each RPC the same times, and both tallies are equal in every cell.
 fn assert_equal<D: CentralDispatch>(system: &System, load: &Load, rpcs: u64, dispatch: impl Fn(u16, u64) -> D) {
     let (seed, length) = (Seed(11), Length { warmup: rpcs / 10, rpcs: rpcs - rpcs / 10 });
-    let (machines, tally) = run_noted(system, load, length, seed, dispatch).unwrap();
-    let ours = by_recursion(system, load, rpcs, seed);
+    let (machines, tally) = traced(system, load, length, seed, dispatch).unwrap();
+    let ours = by_recursion(system, load, rpcs, seed).split_off(usize::try_from(length.warmup).unwrap());
     assert_eq!(machines.len(), ours.len());
-    for (number, (ours, machines)) in ours.iter().zip(&machines).enumerate() {
-        assert_eq!(ours, machines, "RPC {number} under {} on {} cores, {load:?}", system.policy, system.cores);
+    for (number, (ours, machines)) in ours.into_iter().zip(&machines).enumerate() {
+        assert_eq!(
+            Some(ours),
+            noted(machines),
+            "RPC {number} under {} on {} cores, {load:?}",
+            system.policy,
+            system.cores
+        );
     }
     assert!(recur(system, load, length, seed).unwrap() == tally, "{system:?} {load:?}");
 }
@@ -148,7 +168,7 @@ fn what_is_refused_and_served_behind_a_bound_is_as_on_the_machines() {
             assert!(fits(&system, &load));
             let (seed, length) = (Seed(12), Length { warmup: 20_000, rpcs: 180_000 });
             let dispatch = |cores, seed| system.dispatcher(cores, seed);
-            let (machines, tally) = run_noted(&system, &load, length, seed, dispatch).unwrap();
+            let (machines, tally) = traced(&system, &load, length, seed, dispatch).unwrap();
             let (mut found, mut served) = (Vec::new(), Vec::new());
             let whole = Length { warmup: 0, rpcs: 200_000 };
             let mut note = |block: &Block| {
@@ -159,10 +179,10 @@ fn what_is_refused_and_served_behind_a_bound_is_as_on_the_machines() {
                 );
             };
             simulate(&system, Demand { load: &load, length: whole, seed, parts: 0 }, &mut note).unwrap();
-            assert!(machines.iter().map(|rpc| rpc.found).eq(found), "{policy} {service}");
-            // RPCs that are refused have no end; all others have one.
-            let ended = machines.iter().filter(|rpc| rpc.found < bound).map(|rpc| [rpc.arrived, rpc.begun, rpc.ended]);
-            assert!(ended.eq(served), "{policy} {service}");
+            assert!(machines.iter().map(|rpc| rpc.found).eq(found.split_off(20_000)), "{policy} {service}");
+            let ended: Vec<_> =
+                machines.iter().filter_map(noted).map(|rpc| [rpc.arrived, rpc.begun, rpc.ended]).collect();
+            assert!(served.ends_with(&ended), "{policy} {service}");
             assert!(recur(&system, &load, length, seed).unwrap() == tally, "{policy} {service}");
             assert!(tally.nacks > 0 || bound == 540, "{policy} {service}: nothing is refused");
         }

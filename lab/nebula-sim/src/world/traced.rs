@@ -10,7 +10,8 @@ use super::servers::{Ended, Received};
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::System;
-use nebula_nic::{Policy, Span, Timestamp, Verdict};
+use crate::tally::Tally;
+use nebula_nic::{CentralDispatch, Policy, Span, Timestamp, Verdict};
 use nebula_workload::Seed;
 use std::cell::RefCell;
 
@@ -19,6 +20,8 @@ use std::cell::RefCell;
 pub struct TracedRpc {
     /// Its arrival at the server; the last one, if it was refused and tried again.
     pub arrived: Timestamp,
+    /// How many RPCs it found waiting.
+    pub(crate) found: u32,
     /// Its core, counted over all servers, and its begin and end; `None` if it was refused.
     pub served: Option<(usize, Timestamp, Timestamp)>,
 }
@@ -56,14 +59,24 @@ pub fn trace(system: &System, load: &Load, length: Length, seed: Seed) -> Result
     if !is_of_one_core(system) {
         return Err(SimError::Trace { policy: system.policy_name() });
     }
+    traced(system, load, length, seed, |cores, seed| system.dispatcher(cores, seed)).map(|(rpcs, _)| rpcs)
+}
+
+/// [`trace`] under any central policy, with the tally of the run.
+pub(crate) fn traced<D: CentralDispatch>(
+    system: &System,
+    load: &Load,
+    length: Length,
+    seed: Seed,
+    dispatch: impl Fn(u16, u64) -> D,
+) -> Result<(Vec<TracedRpc>, Tally), SimError> {
     let rpcs = RefCell::default();
-    let dispatch = |cores, seed| system.dispatcher(cores, seed);
-    run_behind(system, Demand { load, length, seed, parts: 0 }, |slots| {
+    let (tally, _) = run_behind(system, Demand { load, length, seed, parts: 0 }, |slots| {
         // A run that restarts with more room restarts its trace.
         *rpcs.borrow_mut() = vec![TracedRpc::default(); usize::try_from(length.rpcs).unwrap_or(0)];
         Ok(Observed::new(Central::try_new(system, slots, seed, &dispatch)?, Tracing { length, rpcs: &rpcs }))
     })?;
-    Ok(rpcs.into_inner())
+    Ok((rpcs.into_inner(), tally))
 }
 
 /// Whether one core serves an RPC from begin to end.
@@ -94,7 +107,7 @@ impl Observer for Tracing<'_> {
     fn note_received(&mut self, now: Timestamp, request: &Request, received: Received) {
         let is_admitted = matches!(received.verdict, Verdict::Write { .. });
         self.note(request.number, |rpc| {
-            rpc.arrived = now;
+            (rpc.arrived, rpc.found) = (now, received.depth);
             // An RPC that was refused and comes again has not been served.
             if !is_admitted {
                 rpc.served = None;
