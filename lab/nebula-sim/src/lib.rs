@@ -122,7 +122,7 @@ pub use interval::Interval;
 pub use load::{CLIENTS_MAX, Flows, Load, POPULATION_MAX, Population, Profile, Source};
 pub use model::SystemModel;
 pub use recursion::lanes;
-pub use search::{Bracket, HighestLoad, LoadAtSlo, Objective, SearchEnd, highest_load, load_at_objective, load_at_slo};
+pub use search::{Bracket, Highest, LoadAtSlo, Objective, SearchEnd, highest_load, load_at_objective, load_at_slo};
 pub use system::growth::mesh_hops;
 pub use system::{
     Altocumulus, Balance, Batch, CORES_TOTAL_MAX, Calls, Costs, Hedge, HedgeAfter, Host, Interface, Preemption, Router,

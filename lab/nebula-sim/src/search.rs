@@ -29,8 +29,8 @@ use nebula_nic::Span;
 use nebula_workload::Seed;
 use side_by_side::SideBySide;
 
-pub use crossing::SearchEnd;
-pub use highest::{HighestLoad, highest_load};
+pub use crossing::{Highest, SearchEnd};
+pub use highest::highest_load;
 
 /// The highest load that meets an SLO.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use crate::error::SimError;
 use crate::experiment::{Effort, Estimate, estimate};
 use crate::interval::Interval;
 use crate::load::{Load, Source};
-use crate::search::{Bracket, HighestLoad, SearchEnd, highest_load};
+use crate::search::{Bracket, Highest, SearchEnd, highest_load};
 use crate::system::{Costs, Speeds, System};
 use nebula_nic::sizing::QUEUE_ROOM;
 use nebula_nic::{Policy, SLOT_BYTES, Sizing, Span, erlang_c, queue_depth_mean};
@@ -67,7 +67,7 @@ pub fn queue_at_slo(
         return Ok(exact.at_slo(slo)?.queue());
     }
     let bracket = system.bracket(&load.service);
-    let HighestLoad { load, end, at } = highest_load(system, load, slo, bracket, effort, progress)?;
+    let Highest { load, end, at } = highest_load(system, load, slo, bracket, effort, progress)?;
     Ok(QueueAt { end: Some(end), ..QueueAt::simulated(load, &at) })
 }
 

@@ -3,10 +3,10 @@
 
 use nebula_nic::{Policy, ScrubMode, Span};
 use nebula_sim::blocks::{
-    Application, BlocksTally, Buffers, Design, Machine, Part, RateBracket, Scenario, Stage, estimate, highest_rate,
-    rate_at_slo, run, service_time,
+    Application, BlocksTally, Buffers, Design, Machine, Part, Scenario, Stage, estimate, highest_rate, rate_at_slo,
+    run, service_time,
 };
-use nebula_sim::{Effort, Length, Load, SearchEnd, System};
+use nebula_sim::{Bracket, Effort, Length, Load, SearchEnd, System};
 use nebula_workload::{Rate, Seed};
 
 const WARM: u64 = 45_000;
@@ -376,7 +376,7 @@ fn a_search_that_stops_runs_early_finds_what_whole_runs_say() {
     let scenario = scenario("nebula-base");
     let slo = Span::from_ns(2_000);
     let effort = Effort { warmup: Some(5_000), ..Effort::default().rpcs(10_000).replications(2) };
-    let bracket = RateBracket { lowest_rps: 10e6, highest_rps: 30e6, width_rps: 0.5e6 };
+    let bracket = Bracket { lowest: 10e6, highest: 30e6, width: 0.5e6 };
     let found = rate_at_slo(&scenario, slo, bracket, &effort, &|| ()).unwrap();
     for (replica, &rps) in (0..).zip(&found.rates_rps) {
         let keeps = |rps| {
@@ -398,24 +398,20 @@ fn a_rate_is_judged_by_all_replications_together() {
     let scenario = scenario("nebula-base");
     let slo = Span::from_ns(2_000);
     let effort = Effort { warmup: Some(5_000), ..Effort::default().rpcs(5_000).replications(4).precision(0.5) };
-    let bracket = RateBracket { lowest_rps: 10e6, highest_rps: 30e6, width_rps: 0.4e6 };
+    let bracket = Bracket { lowest: 10e6, highest: 30e6, width: 0.4e6 };
     let found = highest_rate(&scenario, slo, bracket, &effort, &|| ()).unwrap();
     let p99_ps = |rps: f64| {
         let replications = u32::try_from(found.at.replications.len()).unwrap();
         let once = Effort { precision: None, replications, ..effort };
         estimate(&scenario, Rate::try_new(rps).unwrap(), &once, &|| ()).unwrap().tally.latency_with_nacks(0.99)
     };
-    let (rps, slo_ps) = (found.rate_rps.value, slo.as_ps() as f64);
+    let (rps, slo_ps) = (found.load.value, slo.as_ps() as f64);
     assert_eq!(p99_ps(rps), found.at.tally.latency_with_nacks(0.99));
-    assert!(p99_ps(rps) <= slo_ps && p99_ps(rps + 2.0 * bracket.width_rps) > slo_ps, "{rps}");
-    assert!(
-        found.end == SearchEnd::Missed && found.rate_rps.lo < rps && rps < found.rate_rps.hi,
-        "{:?}",
-        found.rate_rps
-    );
-    let highest = RateBracket { highest_rps: 11e6, ..bracket };
+    assert!(p99_ps(rps) <= slo_ps && p99_ps(rps + 2.0 * bracket.width) > slo_ps, "{rps}");
+    assert!(found.end == SearchEnd::Missed && found.load.lo < rps && rps < found.load.hi, "{:?}", found.load);
+    let highest = Bracket { highest: 11e6, ..bracket };
     let end = highest_rate(&scenario, slo, highest, &effort, &|| ()).unwrap();
-    assert_eq!((end.end, end.rate_rps.value), (SearchEnd::Highest, 11e6));
+    assert_eq!((end.end, end.load.value), (SearchEnd::Highest, 11e6));
     let hopeless = highest_rate(&scenario, Span::from_ns(100), bracket, &effort, &|| ()).unwrap_err().to_string();
     assert!(hopeless.contains("misses the SLO of 100 ns"), "{hopeless}");
 }

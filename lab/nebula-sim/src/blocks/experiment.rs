@@ -15,6 +15,7 @@ use crate::experiment::met::Met;
 use crate::experiment::parts::Parts;
 use crate::interval::Interval;
 use crate::interval::ratio::Ratio;
+use crate::search::Bracket;
 use crate::tally::distribution::Distribution;
 use crate::tally::sections::Section;
 use crate::world::length::Length;
@@ -262,6 +263,21 @@ impl Scenario {
         let mean_ps = service_time(&alone, &effort)?.value;
         Ok(Span::from_ps(ps_of(multiple * mean_ps / 1e3)))
     }
+
+    /// Rates to search, from 0.02 to 1.3 times the one that saturates the cores at the service time
+    /// of an RPC alone in the server, with a resolution of 1/200 of that rate.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`estimate`].
+    pub fn bracket(&self, seed: Seed) -> Result<Bracket, BlocksError> {
+        let effort = Effort::default().rpcs(5_000).replications(2).seed(seed);
+        let mean_ps = service_time(self, &effort)?.value;
+        let capacity_rps = f64::from(self.machine.memory.cores) * 1e12 / mean_ps;
+        // Steering shortens the service time under load, which an RPC alone does not show.
+        let highest = 1.3 * capacity_rps;
+        Ok(Bracket { lowest: 0.02 * capacity_rps, highest, width: capacity_rps / 200.0 })
+    }
 }
 
 /// The highest rate that meets an SLO.
@@ -275,34 +291,6 @@ pub struct RateAtSlo {
     pub dram_gb_per_s: Interval,
 }
 
-/// The range and the resolution of a search.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateBracket {
-    /// Lowest rate.
-    pub lowest_rps: f64,
-    /// Highest rate.
-    pub highest_rps: f64,
-    /// Width at which a replication stops bisecting.
-    pub width_rps: f64,
-}
-
-impl RateBracket {
-    /// From 0.02 to 1.3 times the rate that saturates the cores at the service time of an RPC alone
-    /// in the server, with a resolution of 1/200 of that rate.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`estimate`].
-    pub fn of(scenario: &Scenario, seed: Seed) -> Result<Self, BlocksError> {
-        let effort = Effort::default().rpcs(5_000).replications(2).seed(seed);
-        let mean_ps = service_time(scenario, &effort)?.value;
-        let capacity_rps = f64::from(scenario.machine.memory.cores) * 1e12 / mean_ps;
-        // Steering shortens the service time under load, which an RPC alone does not show.
-        let highest_rps = 1.3 * capacity_rps;
-        Ok(Self { lowest_rps: 0.02 * capacity_rps, highest_rps, width_rps: capacity_rps / 200.0 })
-    }
-}
-
 /// Searches for the highest rate at which 99 % of all RPCs end within `slo`; a NACK counts as
 /// infinite. Each replication bisects independently.
 ///
@@ -312,7 +300,7 @@ impl RateBracket {
 pub fn rate_at_slo(
     scenario: &Scenario,
     slo: Span,
-    bracket: RateBracket,
+    bracket: Bracket,
     effort: &Effort,
     progress: &(dyn Fn() + Sync),
 ) -> Result<RateAtSlo, BlocksError> {
@@ -335,19 +323,19 @@ pub fn rate_at_slo(
 fn bisect(
     scenario: &Scenario,
     slo: Span,
-    bracket: RateBracket,
+    bracket: Bracket,
     effort: &Effort,
     seed: Seed,
 ) -> Result<(f64, BlocksTally), BlocksError> {
     let runner = Runner::try_new(scenario)?;
     let length = length(scenario, effort);
     let probe = |rps: f64| runner.run_within(slo, Rate::try_new(rps)?, length, seed);
-    let (mut met, mut missed) = (bracket.lowest_rps, bracket.highest_rps);
+    let (mut met, mut missed) = (bracket.lowest, bracket.highest);
     let Some(mut best) = probe(met)? else {
         let p99_ns = runner.run(Rate::try_new(met)?, length, seed)?.latency_with_nacks(0.99) / 1e3;
         return Err(BlocksError::Slo { design: scenario.design.name.clone(), slo_ns: slo.as_ns_f64(), p99_ns });
     };
-    while missed - met > bracket.width_rps {
+    while missed - met > bracket.width {
         let middle = (met + missed) / 2.0;
         match probe(middle)? {
             Some(tally) => (met, best) = (middle, tally),

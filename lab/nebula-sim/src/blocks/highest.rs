@@ -1,26 +1,14 @@
 //! The highest rate that meets an SLO, judged by the RPCs of all replications together.
 
 use super::error::BlocksError;
-use super::experiment::{BlocksEstimate, RateBracket, estimate, estimate_unless_late};
+use super::experiment::{BlocksEstimate, estimate, estimate_unless_late};
 use super::scenario::Scenario;
 use crate::experiment::effort::Effort;
-use crate::interval::Interval;
 use crate::interval::ratio::Ratio;
 use crate::search::bracket::Bracket;
-use crate::search::crossing::{Above, Crossed, LATE, SearchEnd, Trial, cross, until_decided};
+use crate::search::crossing::{Above, Highest, LATE, SearchEnd, Trial, cross, until_decided};
 use nebula_nic::Span;
 use nebula_workload::Rate;
-
-/// The highest rate that meets an SLO.
-#[derive(Clone, Debug)]
-pub struct HighestRate {
-    /// Offered RPCs per second, with the interval.
-    pub rate_rps: Interval,
-    /// Why the search ended there.
-    pub end: SearchEnd,
-    /// The results at that rate.
-    pub at: BlocksEstimate,
-}
 
 /// Searches `bracket` for the highest rate at which 99 % of all RPCs end within `slo` and the
 /// server keeps up; a NACK counts as infinite.
@@ -37,34 +25,34 @@ pub struct HighestRate {
 pub fn highest_rate(
     scenario: &Scenario,
     slo: Span,
-    bracket: RateBracket,
+    bracket: Bracket,
     effort: &Effort,
     progress: &(dyn Fn() + Sync),
-) -> Result<HighestRate, BlocksError> {
+) -> Result<Highest<BlocksEstimate>, BlocksError> {
     effort.validate()?;
     let once = |effort: &Effort| Search { scenario, slo, bracket, effort, progress }.run();
-    let (Crossed { load, end, mut at }, is_precise) = until_decided(effort, once)?;
-    at.is_precise = Some(is_precise);
-    Ok(HighestRate { rate_rps: load, end, at })
+    let (mut found, is_precise) = until_decided(effort, once)?;
+    found.at.is_precise = Some(is_precise);
+    Ok(found)
 }
 
 struct Search<'a> {
     scenario: &'a Scenario,
     slo: Span,
-    bracket: RateBracket,
+    bracket: Bracket,
     effort: &'a Effort,
     progress: &'a (dyn Fn() + Sync),
 }
 
 impl Search<'_> {
-    fn run(&self) -> Result<Crossed<BlocksEstimate>, BlocksError> {
-        let RateBracket { lowest_rps: lowest, highest_rps: highest, width_rps: width } = self.bracket;
+    fn run(&self) -> Result<Highest<BlocksEstimate>, BlocksError> {
+        let Bracket { lowest, highest, .. } = self.bracket;
         let at_lowest = estimate(self.scenario, Rate::try_new(lowest)?, self.effort, self.progress)?;
         if let Some(Above::Missed(_)) = self.judge(&at_lowest) {
             let (design, p99_ps) = (self.scenario.design.name.clone(), at_lowest.tally.latency_with_nacks(0.99));
             return Err(BlocksError::Slo { design, slo_ns: self.slo.as_ns_f64(), p99_ns: p99_ps / 1e3 });
         }
-        cross(self, Bracket { lowest, highest, width }, at_lowest, (highest, SearchEnd::Highest))
+        cross(self, self.bracket, at_lowest, (highest, SearchEnd::Highest))
     }
 
     /// Why a rate does not count as met; `None` if it does.

@@ -6,7 +6,7 @@ use super::paper::{self, Link};
 use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
 use super::wording::{number, with_interval};
-use crate::blocks::{self, Application, BlocksEstimate, RateAtSlo, RateBracket, Scenario};
+use crate::blocks::{self, Application, BlocksEstimate, RateAtSlo, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
 use crate::interval::Interval;
@@ -47,7 +47,7 @@ fn rates(lab: &Lab<'_>, setup: &Link, runs: &Runs) -> Result<[RateAtSlo; 2], Rep
     let links = [None, Some(setup.ample_gbps)];
     let mut found = try_each(&links, |&link| {
         let scenario = scenario(setup, link)?;
-        let bracket = RateBracket::of(&scenario, lab.seed)?;
+        let bracket = scenario.bracket(lab.seed)?;
         Ok::<_, ReproduceError>(blocks::rate_at_slo(&scenario, slo, bracket, runs, &|| ())?)
     })?;
     let (ample, printed) = (found.pop(), found.pop());

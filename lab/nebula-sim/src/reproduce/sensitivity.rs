@@ -8,10 +8,11 @@
 use super::lab::Lab;
 use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
-use crate::blocks::{self, Application, Design, Machine, RateBracket, Scenario};
+use crate::blocks::{self, Application, Design, Machine, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
 use crate::interval::Interval;
+use crate::search::Bracket;
 use nebula_workload::Rate;
 
 const MACHINE: &str = "isca20";
@@ -122,8 +123,8 @@ fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -
     let slo = scenario.slo(10.0, lab.seed)?;
     // From a third of the rate at which all cores are busy, up to that rate.
     let capacity_rps = 10.0 * f64::from(scenario.machine.memory.cores) / slo.as_secs_f64();
-    let width_rps = capacity_rps / lab.effort.of([64.0, 128.0, 256.0]);
-    let bracket = RateBracket { lowest_rps: capacity_rps / 3.0, highest_rps: capacity_rps, width_rps };
+    let width = capacity_rps / lab.effort.of([64.0, 128.0, 256.0]);
+    let bracket = Bracket { lowest: capacity_rps / 3.0, highest: capacity_rps, width };
     let rate = match blocks::rate_at_slo(scenario, slo, bracket, runs, &|| ()) {
         Ok(found) => found.rate_rps.scaled(1e-6),
         Err(blocks::BlocksError::Slo { .. }) => Interval::exact(0.0),

@@ -8,7 +8,7 @@ use super::paper::{self, Assignment, Design, MachineVariant, Variants};
 use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
 use super::wording::number;
-use crate::blocks::{self, Application, BlocksEstimate, Machine, RateBracket, Scenario};
+use crate::blocks::{self, Application, BlocksEstimate, Machine, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
 use crate::interval::Interval;
@@ -135,7 +135,7 @@ fn of_assignment(
     let mut srq = scenario(shipped.clone(), Design::Srq);
     srq.design.policy = assignment.policy;
     let slo = srq.slo(setup.bound_services, lab.seed)?;
-    let highest = blocks::rate_at_slo(&srq, slo, RateBracket::of(&srq, lab.seed)?, runs, &|| ())?;
+    let highest = blocks::rate_at_slo(&srq, slo, srq.bracket(lab.seed)?, runs, &|| ())?;
     let rate = Rate::try_new(1e9 / setup.balance_gap_ns)?;
     let ours = blocks::estimate(&srq, rate, runs, &|| ())?;
     let base = blocks::estimate(&scenario(shipped, Design::Base), rate, runs, &|| ())?;

@@ -3,9 +3,9 @@
 /// The range and the resolution of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bracket {
-    /// Lowest load.
+    /// Lowest load: a share of the capacity, or RPCs per second at the block level.
     pub lowest: f64,
-    /// Highest load; below 1 unless the queue has a bound.
+    /// Highest load; a share is below 1 unless the queue has a bound.
     pub highest: f64,
     /// Width at which a replication stops bisecting.
     pub width: f64,

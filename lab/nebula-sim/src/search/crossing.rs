@@ -55,11 +55,16 @@ pub(crate) enum Above {
     Unsettled,
 }
 
-/// The highest load that is met, why the search ended there, and its results.
-pub(crate) struct Crossed<S> {
-    pub(crate) load: Interval,
-    pub(crate) end: SearchEnd,
-    pub(crate) at: S,
+/// The highest load that meets an SLO.
+#[derive(Clone, Debug)]
+pub struct Highest<S> {
+    /// Load as a share of the cores' capacity, or in RPCs per second at the block level, with its
+    /// interval.
+    pub load: Interval,
+    /// Why the search ended there.
+    pub end: SearchEnd,
+    /// The results at that load.
+    pub at: S,
 }
 
 /// Repeats a search with twice the replications until half the load's interval is within the
@@ -67,8 +72,8 @@ pub(crate) struct Crossed<S> {
 /// times the replications have run. Also returns whether the load is known that well.
 pub(crate) fn until_decided<S, E>(
     effort: &Effort,
-    search: impl Fn(&Effort) -> Result<Crossed<S>, E>,
-) -> Result<(Crossed<S>, bool), E> {
+    search: impl Fn(&Effort) -> Result<Highest<S>, E>,
+) -> Result<(Highest<S>, bool), E> {
     let mut effort = *effort;
     let most = match effort.precision {
         Some(_) => effort.replications_max,
@@ -99,7 +104,7 @@ pub(crate) fn cross<T: Trial>(
     bracket: Bracket,
     mut at: T::Shown,
     (highest, mut end): (f64, SearchEnd),
-) -> Result<Crossed<T::Shown>, T::Error> {
+) -> Result<Highest<T::Shown>, T::Error> {
     let Bracket { lowest, width, .. } = bracket;
     let ln_late = |shown: &T::Shown| libm::log(trial.late(shown).value);
     let mut met = Tried { load: lowest, late: ln_late(&at) };
@@ -136,7 +141,7 @@ pub(crate) fn cross<T: Trial>(
     if end != SearchEnd::Missed {
         load.hi = bracket.highest;
     }
-    Ok(Crossed { load, end, at })
+    Ok(Highest { load, end, at })
 }
 
 /// The interval of the load found: where the ends of the share's interval are 1 %, along its slope.

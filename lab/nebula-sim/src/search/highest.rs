@@ -3,28 +3,16 @@
 //! A load at which the effort does not settle is never met: the search ends below it and says so.
 
 use super::bracket::Bracket;
-use super::crossing::{Above, Crossed, LATE, SearchEnd, Trial, cross, until_decided};
+use super::crossing::{Above, Highest, LATE, SearchEnd, Trial, cross, until_decided};
 use super::starving::bounded;
 use crate::error::SimError;
 use crate::experiment::effort::Effort;
 use crate::experiment::{Estimate, estimate};
-use crate::interval::Interval;
 use crate::interval::ratio::Ratio;
 use crate::load::Load;
 use crate::settled::Relaxation;
 use crate::system::System;
 use nebula_nic::Span;
-
-/// The highest load that meets an SLO.
-#[derive(Clone, Debug)]
-pub struct HighestLoad {
-    /// Load as a share of the cores' capacity, with its interval.
-    pub load: Interval,
-    /// Why the search ended there.
-    pub end: SearchEnd,
-    /// The results at that load.
-    pub at: Estimate,
-}
 
 /// Searches for the highest load at which 99 % of all RPCs end within `slo`, as no NACK does.
 ///
@@ -47,12 +35,12 @@ pub fn highest_load(
     bracket: Bracket,
     effort: &Effort,
     progress: &(dyn Fn() + Sync),
-) -> Result<HighestLoad, SimError> {
+) -> Result<Highest<Estimate>, SimError> {
     let system = &bounded(system);
     let once = |effort: &Effort| Search { system, load, slo, bracket, effort, progress }.run();
-    let (Crossed { load, end, mut at }, is_precise) = until_decided(effort, once)?;
-    at.is_precise = Some(is_precise);
-    Ok(HighestLoad { load, end, at })
+    let (mut found, is_precise) = until_decided(effort, once)?;
+    found.at.is_precise = Some(is_precise);
+    Ok(found)
 }
 
 struct Search<'a> {
@@ -65,7 +53,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn run(&self) -> Result<Crossed<Estimate>, SimError> {
+    fn run(&self) -> Result<Highest<Estimate>, SimError> {
         let highest = self.highest_settled();
         cross(self, self.bracket, self.lowest()?, highest)
     }

@@ -6,7 +6,7 @@ use super::over_time::OverTime;
 use crate::error::SimError;
 use crate::experiment::{Effort, estimate};
 use crate::load::{Load, Source};
-use crate::search::{HighestLoad, highest_load};
+use crate::search::{Highest, highest_load};
 use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::Seed;
@@ -94,7 +94,7 @@ impl Point {
             }
             found => found?,
         };
-        let HighestLoad { load, end, at } = found;
+        let Highest { load, end, at } = found;
         let there = Self { load: self.load.clone().at(load.value), ..self.clone() };
         let figures = Figures::of(&there, &at)?;
         let at_slo = Some(AtSlo { load, served_rps: at.served_rps(), end });

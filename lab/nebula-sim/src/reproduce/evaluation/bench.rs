@@ -3,12 +3,13 @@
 use super::super::paper::{self, Design, Evaluation};
 use super::case::Case;
 use super::point::{Highest, Point, mrps};
-use crate::blocks::{self, RateBracket};
+use crate::blocks;
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
 pub(in super::super) use crate::reproduce::evaluation::depth::Depth;
 use crate::reproduce::lab::{Effort, Lab};
 use crate::reproduce::reproduction::ReproduceError;
+use crate::search::Bracket;
 use nebula_nic::Span;
 use nebula_workload::Rate;
 use std::sync::Arc;
@@ -114,10 +115,10 @@ impl<'a> Bench<'a> {
         Ok(points)
     }
 
-    fn bracket(&self) -> RateBracket {
+    fn bracket(&self) -> Bracket {
         let rps = |gap_ns: Option<&f64>| 1e9 / gap_ns.expect("the grid has loads");
-        let (lowest_rps, highest_rps) = (rps(self.setup.gaps_ns.first()), rps(self.setup.gaps_ns.last()));
-        RateBracket { lowest_rps, highest_rps, width_rps: f64::from(self.depth.width_krps) * 1e3 }
+        let (lowest, highest) = (rps(self.setup.gaps_ns.first()), rps(self.setup.gaps_ns.last()));
+        Bracket { lowest, highest, width: f64::from(self.depth.width_krps) * 1e3 }
     }
 
     /// These cases, and the unfitted variants of those that are also searched unfitted.

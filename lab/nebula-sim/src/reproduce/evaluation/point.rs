@@ -1,7 +1,8 @@
 //! The results of a case: at one load per replication, and at the highest rate that keeps the SLO.
 
-use crate::blocks::{BlocksEstimate, RateAtSlo, RateBracket, Stage};
+use crate::blocks::{BlocksEstimate, RateAtSlo, Stage};
 use crate::interval::Interval;
+use crate::search::Bracket;
 use nebula_nic::Span;
 
 /// The rate in 10⁶ RPCs per second of a mean time between arrivals.
@@ -89,9 +90,9 @@ pub(in super::super) struct Highest {
 }
 
 impl Highest {
-    pub(super) fn of(found: &RateAtSlo, bracket: RateBracket) -> Self {
-        let mut width_rps = bracket.highest_rps - bracket.lowest_rps;
-        while width_rps > bracket.width_rps {
+    pub(super) fn of(found: &RateAtSlo, bracket: Bracket) -> Self {
+        let mut width_rps = bracket.highest - bracket.lowest;
+        while width_rps > bracket.width {
             width_rps /= 2.0;
         }
         let mrps = found.rates_rps.iter().map(|rps| rps / 1e6).collect();

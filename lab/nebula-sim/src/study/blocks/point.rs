@@ -1,9 +1,10 @@
 //! A design at a rate, or at the highest rate that meets the SLO.
 
 use super::found::{AtSlo, Figures, Findings, Found};
-use crate::blocks::{BlocksError, HighestRate, Machine, RateBracket, Scenario, estimate, highest_rate};
+use crate::blocks::{BlocksError, Machine, Scenario, estimate, highest_rate};
 use crate::executor::Executor;
 use crate::experiment::Effort;
+use crate::search::Highest;
 use nebula_nic::Span;
 use nebula_workload::{Rate, Seed};
 use std::sync::Arc;
@@ -99,9 +100,9 @@ impl Point {
 
     fn search(&self, seed: Seed, progress: &(dyn Fn() + Sync)) -> Result<Found, BlocksError> {
         let (scenario, slo) = (&self.scenario, self.setting.slo);
-        let bracket = RateBracket::of(scenario, seed)?;
+        let bracket = scenario.bracket(seed)?;
         let found = highest_rate(scenario, slo, bracket, &self.setting.effort.seed(seed), progress);
-        let HighestRate { rate_rps, end, at } = match found {
+        let Highest { load: rate_rps, end, at } = match found {
             Err(BlocksError::Slo { .. }) => return Ok(self.nothing_found()),
             found => found?,
         };
