@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.report {
         report::check_directory("--report", path)?;
     }
-    let bar = crate::progress::Replications::new();
+    let bar = crate::progress::Bar::of_replications();
     let Comparison { answer, found, setting, sources } = args.question.ask(&bar)?;
     bar.finish();
     if !answer.rows.is_empty() {

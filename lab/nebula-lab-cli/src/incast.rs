@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let bar = crate::progress::Replications::new();
+    let bar = crate::progress::Bar::of_replications();
     let answer = args.question.ask(&bar)?;
     bar.finish();
     output::print(args.format, &answer.rows)?;

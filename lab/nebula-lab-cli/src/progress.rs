@@ -1,63 +1,24 @@
-//! Progress bars of simulations.
+//! The progress bars of simulations.
 
 use indicatif::ProgressBar;
 use nebula_lab::Progress;
 
 use nebula_ui::output::bar;
 
-/// Counts replications; a precision may add more than planned.
-pub(crate) struct Replications(ProgressBar);
+/// Counts steps; a precision may add more than planned.
+pub(crate) struct Bar(ProgressBar);
 
-impl Replications {
-    pub(crate) fn new() -> Self {
+impl Bar {
+    pub(crate) fn of_replications() -> Self {
         Self(bar("simulating {bar:40} {pos} of {len} replications, {eta} to go", Some(0)))
     }
 
-    pub(crate) fn finish(&self) {
-        self.0.finish_and_clear();
-    }
-}
-
-impl Progress for Replications {
-    fn expect(&self, steps: u64) {
-        self.0.inc_length(steps);
-    }
-
-    fn step(&self) {
-        if self.0.length().is_some_and(|length| self.0.position() >= length) {
-            self.0.inc_length(1);
-        }
-        self.0.inc(1);
-    }
-}
-
-pub(crate) struct Points(ProgressBar);
-
-impl Points {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn of_points() -> Self {
         Self(bar("{bar:40} {pos} of {len} points, {eta} to go", Some(0)))
     }
 
-    pub(crate) fn finish(&self) {
-        self.0.finish_and_clear();
-    }
-}
-
-impl Progress for Points {
-    fn expect(&self, steps: u64) {
-        self.0.inc_length(steps);
-    }
-
-    fn step(&self) {
-        self.0.inc(1);
-    }
-}
-
-/// Counts runs and searches, with the name of their entry.
-pub(crate) struct Runs(ProgressBar);
-
-impl Runs {
-    pub(crate) fn new() -> Self {
+    /// With the name of their entry.
+    pub(crate) fn of_runs() -> Self {
         Self(bar("{msg:24} {bar:40} {pos} of {len} runs and searches", Some(0)))
     }
 
@@ -66,7 +27,7 @@ impl Runs {
     }
 }
 
-impl Progress for Runs {
+impl Progress for Bar {
     fn begin(&self, what: &'static str) {
         self.0.set_message(what);
     }
@@ -76,6 +37,9 @@ impl Progress for Runs {
     }
 
     fn step(&self) {
+        if self.0.length().is_some_and(|length| self.0.position() >= length) {
+            self.0.inc_length(1);
+        }
         self.0.inc(1);
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 type Made = (Vec<Comparison>, Vec<(Entry, Reproduction)>);
 
 fn made(args: &Args) -> Result<Made, Failure> {
-    let bar = crate::progress::Runs::new();
+    let bar = crate::progress::Bar::of_runs();
     let found = args.question.reproduced(&bar)?;
     bar.finish();
     let comparisons = found.iter().flat_map(|(_, found)| &found.rows).map(Comparison::of).collect();

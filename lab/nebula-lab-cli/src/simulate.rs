@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     if let Some(path) = &args.trace {
         trace::write(path, &args.question.trace()?)?;
     }
-    let bar = crate::progress::Replications::new();
+    let bar = crate::progress::Bar::of_replications();
     let simulation = args.question.ask(&bar)?;
     bar.finish();
     let shown = shown(args, &simulation)?;

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         report::check_directory("--report", path)?;
     }
     let running = args.from.as_ref().map(|place| running::measured(place, args.over)).transpose()?;
-    let bar = crate::progress::Replications::new();
+    let bar = crate::progress::Bar::of_replications();
     let answer = match &running {
         Some(running) => args.question.ask_of(running, &bar)?,
         None => args.question.ask(&bar)?,

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.points {
         return output::print(args.format, &points.iter().map(listed).collect::<Vec<_>>());
     }
-    let bar = crate::progress::Points::new();
+    let bar = crate::progress::Bar::of_points();
     let results = sweep::run(&points, &cache(args)?, args.threads, &bar)?;
     bar.finish();
     print(args.format, &results)?;

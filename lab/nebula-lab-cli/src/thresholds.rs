@@ -70,7 +70,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let training = training(args)?;
     let threads = nebula_sim::study::Threads::try_new(args.threads)?;
-    let bar = crate::progress::Replications::new();
+    let bar = crate::progress::Bar::of_replications();
     bar.expect(training.loads_permille.len() as u64 * u64::from(training.replications));
     let rows = threads.install(|| training.train_monotone(&|| bar.step()));
     bar.finish();

@@ -7,7 +7,8 @@ mod stack;
 
 use series::{Series, series};
 
-use super::page::{Figure, Page, Table};
+use super::page::{Figure, Page};
+use super::table;
 use nebula_sim::study::blocks::{Findings, Found, breakdown};
 use nebula_ui::output::{Row, units};
 
@@ -49,14 +50,6 @@ fn figures(findings: &Findings) -> Vec<Figure> {
         figures.extend([stack::cause_figure(findings), stack::part_figure(findings)]);
     }
     figures
-}
-
-fn table(caption: &str, rows: &[Row]) -> Table {
-    Table {
-        caption: caption.to_owned(),
-        headings: rows.first().map(Row::headings).unwrap_or_default(),
-        rows: rows.iter().map(Row::texts).collect(),
-    }
 }
 
 fn verdict(findings: &Findings) -> String {

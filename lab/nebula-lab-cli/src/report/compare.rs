@@ -4,9 +4,10 @@
 use nebula_sim::CoreTime;
 
 use super::chart::Unit;
-use super::page::{Figure, Page, Table};
+use super::page::{Figure, Page};
 use super::simulation;
 use super::stacked::{NUMERALS, Piece, Stack, bars};
+use super::table;
 use nebula_sim::study::{Ask, Figures, Found};
 use nebula_ui::output::text::load as load_text;
 use nebula_ui::output::{Row, units};
@@ -15,16 +16,11 @@ const _: () = assert!(CoreTime::NAMES.len() <= NUMERALS.len());
 
 /// `rows` are those of the table on the terminal, `sources` describes each system.
 pub(crate) fn render(found: &[Found], rows: &[Row], setting: &str, sources: &[String], footer: &str) -> String {
-    let table = Table {
-        caption: "± is half the 95 % confidence interval, relative to the figure. Shares are of the \
-            time of all cores, at the load of the row."
-            .to_owned(),
-        headings: rows.first().map(Row::headings).unwrap_or_default(),
-        rows: rows.iter().map(Row::texts).collect(),
-    };
+    let caption = "± is half the 95 % confidence interval, relative to the figure. Shares are of the \
+        time of all cores, at the load of the row.";
     Page::new("Schedulers side by side", &verdict(found), setting)
         .charts(&figures(found))
-        .table(&table)
+        .table(&table(caption, rows))
         .data(rows)
         .remarks("What was compared", sources)
         .remarks("How to read this", &remarks())

@@ -8,7 +8,9 @@ use super::chart::{
     Axis, Bound, Chart, Color, Dot, INK, Line, Marker, Sample, Stroke, Unit, look, sample, symlog, symlog_ticks,
     ticks_between,
 };
-use super::page::{Figure, Page, Table};
+use super::levels::{Level, levels};
+use super::page::{Figure, Page};
+use super::{log_us, table};
 use nebula_sim::study::{Ask, Figures, Found};
 use nebula_sim::{Flows, Interval, Met, Source, System, Tier};
 use nebula_ui::output::text::{load as load_text, time};
@@ -17,14 +19,9 @@ use nebula_ui::output::{Row, units};
 /// `rows` are those of the table on the terminal.
 pub(crate) fn render(found: &[Found], rows: &[Row], footer: &str) -> String {
     let caption = "± is half the 95 % confidence interval, relative to the figure. NACKed: share of all RPCs.";
-    let table = Table {
-        caption: caption.to_owned(),
-        headings: rows.first().map(Row::headings).unwrap_or_default(),
-        rows: rows.iter().map(Row::texts).collect(),
-    };
     Page::new("Nebula's laboratory", &verdict(found), &setting(found))
         .charts(&figures(found))
-        .table(&table)
+        .table(&table(caption, rows))
         .data(rows)
         .remarks("How to read this", &remarks())
         .finish(footer)
@@ -98,13 +95,13 @@ fn tail_figure(found: &[Found]) -> Figure {
     let dot = |figures: &Figures| {
         let Interval { value, lo, hi } = figures.outcome.p99;
         // A point above the SLO line needs no hollow marker.
-        Dot::at(figures.load, log_ns(value))
-            .between(log_ns(lo), log_ns(hi))
+        Dot::at(figures.load, log_us(value))
+            .between(log_us(lo), log_us(hi))
             .hollow(figures.outcome.accepted.value < 0.99)
     };
     let lines: Vec<Line> = all.iter().map(|series| series.line(Stroke::Solid, dot)).collect();
     let slo = found.first().map(|found| found.point.slo);
-    let bound = slo.map(|slo| Bound { y: log_ns(slo.as_ns_f64()), label: format!("SLO {}", units::span(slo)) });
+    let bound = slo.map(|slo| Bound { y: log_us(slo.as_ns_f64()), label: format!("SLO {}", units::span(slo)) });
     let ends = lines.iter().flat_map(|line| &line.dots).flat_map(|dot| [Some(dot.y), dot.y_ends.map(|ends| ends.1)]);
     let heights = ends.flatten().chain(bound.as_ref().map(|bound| bound.y)).filter(|y| y.is_finite());
     let (low, high) = heights.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| (low.min(y), high.max(y)));
@@ -124,11 +121,6 @@ fn tail_figure(found: &[Found]) -> Figure {
     let caption = "p99 of the RPCs served, from arrival to the end of service, on a logarithmic scale. Bars are 95 % confidence intervals; some are \
         smaller than the marker.";
     Figure { chart, legend, caption: caption.to_owned() }
-}
-
-/// The logarithm of a latency in µs, at least a nanosecond.
-fn log_ns(ns: f64) -> f64 {
-    (ns.max(1.0) / 1e3).log10()
 }
 
 fn depth_figure(found: &[Found]) -> Figure {
@@ -192,43 +184,20 @@ fn nack_figure(found: &[Found]) -> Figure {
 }
 
 fn at_slo_figure(found: &[Found]) -> Figure {
-    // From top to bottom, in the order of the table.
-    let height = |index: usize| (found.len() - index) as f64;
-    let dot = |(index, one): (usize, &Found)| {
-        let (color, marker) = look(index);
-        let dots =
-            one.at_slo.iter().map(|at| Dot::at(at.load.value, height(index)).level_between(at.load.lo, at.load.hi));
-        Line { color, marker: Some(marker), stroke: Stroke::None, dots: dots.collect() }
+    let level = |one: &Found| Level {
+        name: one.point.name.clone(),
+        at: one.at_slo.map(|at| at.load),
+        in_words: one.at_slo.map_or("none".to_owned(), |at| at.load_in_words()),
     };
-    let names = found.iter().enumerate().map(|(index, one)| (height(index), one.point.name.clone()));
     let slo = found.first().map_or(String::new(), |found| units::span(found.point.slo));
-    let words = |one: &Found| {
-        let load = one.at_slo.map_or("none".to_owned(), |at| at.load_in_words());
-        format!("{}: {load}", one.point.name)
-    };
-    let y = Axis {
-        label: "policy or system".to_owned(),
-        from: 0.4,
-        to: found.len() as f64 + 0.6,
-        unit: Unit::Ticks,
-        ticks: names.collect(),
-    };
     let label = "highest load, share of core time".to_owned();
-    let chart = Chart {
-        title: format!("Highest load with p99 within {slo}"),
-        description: found.iter().map(words).collect::<Vec<_>>().join("; "),
-        x: Axis { label, from: 0.0, to: 1.05, unit: Unit::Number, ticks: ticks_between(0.0, 1.05, load_text) },
-        y,
-        lines: found.iter().enumerate().map(dot).collect(),
-        bound: None,
-    };
-    let legend = found.iter().enumerate().map(|(index, one)| {
-        let (color, marker) = look(index);
-        (sample(color, Some(marker), Stroke::None, false), words(one))
-    });
-    let caption =
-        "Bars are 95 % confidence intervals; some are smaller than the marker. A NACK counts as infinite latency.";
-    Figure { chart, legend: legend.collect(), caption: caption.to_owned() }
+    levels(
+        &format!("Highest load with p99 within {slo}"),
+        Axis { label, from: 0.0, to: 1.05, unit: Unit::Number, ticks: ticks_between(0.0, 1.05, load_text) },
+        "policy or system",
+        &found.iter().map(level).collect::<Vec<_>>(),
+        "Bars are 95 % confidence intervals; some are smaller than the marker. A NACK counts as infinite latency.",
+    )
 }
 
 fn describe(all: &[Series<'_>], in_words: impl Fn(&Figures) -> String) -> String {

@@ -2,23 +2,19 @@
 
 use nebula_lab::Answer;
 
-use super::page::{Page, Table};
-use nebula_ui::output::Row;
+use super::page::Page;
+use super::table;
 
 pub(crate) fn render(answer: &Answer, footer: &str) -> String {
     let rows = &answer.rows;
-    let table = Table {
-        caption: "± is half the 95 % confidence interval, relative to the figure.".to_owned(),
-        headings: rows.first().map(Row::headings).unwrap_or_default(),
-        rows: rows.iter().map(Row::texts).collect(),
-    };
+    let caption = "± is half the 95 % confidence interval, relative to the figure.";
     let said = match &answer.said[..] {
         [] => "Room for a server, from its load".to_owned(),
         said => said.join(" "),
     };
     Page::new("Capacity", &said, "All figures are simulated or from a formula, and do not depend on this machine.")
         .warning(answer.notes.first().map(|note| note.trim_start_matches("note: ").to_owned()))
-        .table(&table)
+        .table(&table(caption, rows))
         .data(rows)
         .remarks("How this was found", &remarks(!answer.said.is_empty()))
         .finish(footer)
@@ -44,6 +40,7 @@ fn remarks(is_plan: bool) -> Vec<String> {
 mod tests {
     use super::*;
     use nebula_testing::pages::assert_loads_nothing;
+    use nebula_ui::output::Row;
 
     #[test]
     fn the_page_says_the_answer_first() {

@@ -6,6 +6,8 @@ use nebula_sim::Interval;
 use super::super::chart::{
     Axis, Bound, Chart, Dot, INK, Line, Marker, Sample, Stroke, Unit, look, round_ticks, sample,
 };
+use super::super::levels::{Level, levels};
+use super::super::log_us;
 use super::super::page::Figure;
 use super::series::{Series, series};
 use nebula_sim::study::blocks::{Figures, Findings, Found};
@@ -98,11 +100,6 @@ fn rate_axis(findings: &Findings) -> Axis {
     Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, unit: Unit::Rate, ticks: round_ticks(to, units::rate) }
 }
 
-/// The logarithm of a latency in µs, at least a nanosecond.
-fn log_us(ns: f64) -> f64 {
-    (ns.max(1.0) / 1e3).log10()
-}
-
 /// From 1, 2 or 5 below the lowest p99 to the next above the highest, but not far above ten times
 /// the SLO.
 fn tail_axis(findings: &Findings, slo: f64) -> Axis {
@@ -140,7 +137,7 @@ pub(super) fn rate_at_slo_figure(findings: &Findings) -> Figure {
     let to = findings.found.iter().filter_map(at).map(|rate| rate.value.max(rate.hi)).filter(|rate| rate.is_finite());
     let to = to.fold(1.0, f64::max) * 1.05;
     let slo = units::span(findings.setting.slo);
-    level(
+    of_designs(
         findings,
         &format!("Highest rate with p99 within {slo}"),
         Axis { label: "RPC/s".to_owned(), from: 0.0, to, unit: Unit::Rate, ticks: round_ticks(to, units::rate) },
@@ -153,40 +150,23 @@ pub(super) fn bandwidth_at_slo_figure(findings: &Findings) -> Figure {
     let at = |found: &Found| Some(found.figures.as_ref()?.dram_gb_per_s);
     let (high, _) = bandwidth_range(findings, findings.setting.machine.memory.peak_gb_per_s());
     let show = |gb: f64| format!("{gb:.1} GB/s");
-    level(findings, "DRAM bandwidth at that rate", bandwidth_axis(high), at, show)
+    of_designs(findings, "DRAM bandwidth at that rate", bandwidth_axis(high), at, show)
 }
 
-/// One row for each design, from top to bottom, with its figure and interval.
-fn level(
+/// With a row for each design.
+fn of_designs(
     findings: &Findings,
     title: &str,
     x: Axis,
     at: impl Fn(&Found) -> Option<Interval>,
     show: impl Fn(f64) -> String,
 ) -> Figure {
-    let found = &findings.found;
-    let height = |index: usize| (found.len() - index) as f64;
-    let line = |(index, one): (usize, &Found)| {
-        let (color, marker) = look(index);
-        let dots = at(one).map(|at| Dot::at(at.value, height(index)).level_between(at.lo, at.hi));
-        Line { color, marker: Some(marker), stroke: Stroke::None, dots: dots.into_iter().collect() }
+    let level = |one: &Found| Level {
+        name: one.design.clone(),
+        at: at(one),
+        in_words: at(one).map_or("none".to_owned(), |at| with_half(at, &show)),
     };
-    let words =
-        |one: &Found| format!("{}: {}", one.design, at(one).map_or("none".to_owned(), |at| with_half(at, &show)));
-    let legend = |(index, one): (usize, &Found)| {
-        let (color, marker) = look(index);
-        (sample(color, Some(marker), Stroke::None, false), words(one))
-    };
-    let ticks = found.iter().enumerate().map(|(index, one)| (height(index), one.design.clone())).collect();
-    let chart = Chart {
-        title: title.to_owned(),
-        description: found.iter().map(words).collect::<Vec<_>>().join("; "),
-        x,
-        y: Axis { label: "design".to_owned(), from: 0.4, to: found.len() as f64 + 0.6, unit: Unit::Ticks, ticks },
-        lines: found.iter().enumerate().map(line).collect(),
-        bound: None,
-    };
-    Figure { chart, legend: found.iter().enumerate().map(legend).collect(), caption: BAR.to_owned() }
+    levels(title, x, "design", &findings.found.iter().map(level).collect::<Vec<_>>(), BAR)
 }
 
 #[cfg(test)]
