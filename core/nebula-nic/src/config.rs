@@ -109,11 +109,38 @@ impl BackendConfig {
         self
     }
 
-    /// Sets the messaging domain.
-    #[must_use]
-    pub const fn domain(mut self, domain: DomainId) -> Self {
-        self.domain = domain;
-        self
+    setters! {
+        /// Sets the messaging domain.
+        domain: DomainId;
+        /// Sets the payload of one packet.
+        mtu: Mtu;
+        /// Sets the length of the longest RPC.
+        rpc_bytes_max: u32;
+        /// Sets how many RPCs can be reassembled at once.
+        reassembler_entries: u32;
+        /// Sets how many RPCs of one peer can be reassembled while over half of the entries are in
+        /// use.
+        incomplete_per_peer: u32;
+        /// Sets which free slots are given out.
+        slot_order: SlotOrder;
+        /// Sets the number of waiting RPCs at which further ones are NACKed.
+        queue_bound: u32;
+        /// Sets the bits of a client's number that identify its source.
+        sources: Sources;
+        /// Sets the tenants and their weights.
+        tenants: Tenants;
+        /// Sets the types of RPCs, under `darc`.
+        types: u8;
+        /// Sets how many RPCs are in one sample of the types' service times, under `darc`.
+        type_window: u32;
+        /// Sets the places in the arrival queue.
+        queue_capacity: u32;
+        /// Sets when to look for free slots beyond a slow RPC.
+        scrub: ScrubMode;
+        /// Sets how long the reassembly of an RPC may take.
+        reassembly_timeout: Span;
+        /// Sets the seed.
+        seed: u64;
     }
 
     /// Sets the slots of the receive buffer, and [`queue_capacity`](Self::queue_capacity) to the
@@ -122,104 +149,6 @@ impl BackendConfig {
     pub const fn slots(mut self, slots: u32) -> Self {
         self.slots = slots;
         self.queue_capacity = slots;
-        self
-    }
-
-    /// Sets the payload of one packet.
-    #[must_use]
-    pub const fn mtu(mut self, mtu: Mtu) -> Self {
-        self.mtu = mtu;
-        self
-    }
-
-    /// Sets the length of the longest RPC.
-    #[must_use]
-    pub const fn rpc_bytes_max(mut self, bytes: u32) -> Self {
-        self.rpc_bytes_max = bytes;
-        self
-    }
-
-    /// Sets how many RPCs can be reassembled at once.
-    #[must_use]
-    pub const fn reassembler_entries(mut self, entries: u32) -> Self {
-        self.reassembler_entries = entries;
-        self
-    }
-
-    /// Sets how many RPCs of one peer can be reassembled while over half of the entries are in use.
-    #[must_use]
-    pub const fn incomplete_per_peer(mut self, rpcs: u32) -> Self {
-        self.incomplete_per_peer = rpcs;
-        self
-    }
-
-    /// Sets which free slots are given out.
-    #[must_use]
-    pub const fn slot_order(mut self, order: SlotOrder) -> Self {
-        self.slot_order = order;
-        self
-    }
-
-    /// Sets the number of waiting RPCs at which further ones are NACKed.
-    #[must_use]
-    pub const fn queue_bound(mut self, waiting: u32) -> Self {
-        self.queue_bound = waiting;
-        self
-    }
-
-    /// Sets the bits of a client's number that identify its source.
-    #[must_use]
-    pub const fn sources(mut self, sources: Sources) -> Self {
-        self.sources = sources;
-        self
-    }
-
-    /// Sets the tenants and their weights.
-    #[must_use]
-    pub const fn tenants(mut self, tenants: Tenants) -> Self {
-        self.tenants = tenants;
-        self
-    }
-
-    /// Sets the types of RPCs, under `darc`.
-    #[must_use]
-    pub const fn types(mut self, types: u8) -> Self {
-        self.types = types;
-        self
-    }
-
-    /// Sets how many RPCs are in one sample of the types' service times, under `darc`.
-    #[must_use]
-    pub const fn type_window(mut self, rpcs: u32) -> Self {
-        self.type_window = rpcs;
-        self
-    }
-
-    /// Sets the places in the arrival queue.
-    #[must_use]
-    pub const fn queue_capacity(mut self, rpcs: u32) -> Self {
-        self.queue_capacity = rpcs;
-        self
-    }
-
-    /// Sets when to look for free slots beyond a slow RPC.
-    #[must_use]
-    pub const fn scrub(mut self, scrub: ScrubMode) -> Self {
-        self.scrub = scrub;
-        self
-    }
-
-    /// Sets how long the reassembly of an RPC may take.
-    #[must_use]
-    pub const fn reassembly_timeout(mut self, timeout: Span) -> Self {
-        self.reassembly_timeout = timeout;
-        self
-    }
-
-    /// Sets the seed.
-    #[must_use]
-    pub const fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
         self
     }
 

@@ -90,6 +90,9 @@
 
 extern crate alloc;
 
+#[macro_use]
+mod macros;
+
 // -- identifiers, time and hashing --
 pub mod id;
 pub mod time;

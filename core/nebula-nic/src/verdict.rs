@@ -4,8 +4,6 @@
 
 use crate::id::{CoreId, GroupId, NodeId, RpcKey, SlotRange, TransferId};
 use crate::time::Timestamp;
-use core::fmt;
-use core::str::FromStr;
 
 /// An unknown reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,9 +22,6 @@ macro_rules! reasons {
         pub enum $name { $($(#[$variant_doc])* $variant = $code,)+ }
 
         impl $name {
-            /// Every reason, in the order of the codes.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
             /// The reason's number, from 1.
             #[must_use]
             #[inline]
@@ -41,19 +36,9 @@ macro_rules! reasons {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(match self { $(Self::$variant => $text),+ })
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = ParseReasonError;
-            fn from_str(text: &str) -> Result<Self, ParseReasonError> {
-                match text {
-                    $($text => Ok(Self::$variant),)+
-                    _ => Err(ParseReasonError { text: text.into(), names: concat!($($text, " "),+).trim_ascii_end() }),
-                }
+        spelled! {
+            $name { $($variant = $text),+ } else |text| -> ParseReasonError {
+                ParseReasonError { text: text.into(), names: concat!($($text, " "),+).trim_ascii_end() }
             }
         }
     };

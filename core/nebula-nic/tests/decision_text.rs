@@ -44,12 +44,12 @@ fn every_line_reads_back_as_written() {
 
 #[test]
 fn every_reason_reads_back() {
-    for &reason in NackReason::ALL {
+    for reason in NackReason::ALL {
         let decision = Decision::Packet(Verdict::Nack { reason });
         assert_eq!(decision.to_string().parse(), Ok(decision));
         assert_eq!(NackReason::from_code(reason.code()), Some(reason));
     }
-    for &reason in DropReason::ALL {
+    for reason in DropReason::ALL {
         let decision = Decision::Packet(Verdict::Drop { reason });
         assert_eq!(decision.to_string().parse(), Ok(decision));
         assert_eq!(DropReason::from_code(reason.code()), Some(reason));

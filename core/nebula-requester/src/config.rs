@@ -33,39 +33,17 @@ impl RequesterConfig {
         Self { snid, outstanding, mtu, reply_bytes_max: mtu.bytes(), deadline, retry, first_tid: TransferId(0) }
     }
 
-    /// Sets the payload of one packet.
-    #[must_use]
-    pub const fn mtu(mut self, mtu: Mtu) -> Self {
-        self.mtu = mtu;
-        self
-    }
-
-    /// Sets the length of the longest reply.
-    #[must_use]
-    pub const fn reply_bytes_max(mut self, bytes: u32) -> Self {
-        self.reply_bytes_max = bytes;
-        self
-    }
-
-    /// Sets the deadline of an RPC, over all its tries.
-    #[must_use]
-    pub const fn deadline(mut self, deadline: Span) -> Self {
-        self.deadline = deadline;
-        self
-    }
-
-    /// Sets the number of the first transfer.
-    #[must_use]
-    pub const fn first_tid(mut self, tid: TransferId) -> Self {
-        self.first_tid = tid;
-        self
-    }
-
-    /// Sets the policy after a NACK.
-    #[must_use]
-    pub const fn retry(mut self, retry: RetryPolicy) -> Self {
-        self.retry = retry;
-        self
+    nebula_nic::setters! {
+        /// Sets the payload of one packet.
+        mtu: Mtu;
+        /// Sets the length of the longest reply.
+        reply_bytes_max: u32;
+        /// Sets the deadline of an RPC, over all its tries.
+        deadline: Span;
+        /// Sets the number of the first transfer.
+        first_tid: TransferId;
+        /// Sets the policy after a NACK.
+        retry: RetryPolicy;
     }
 }
 

@@ -101,39 +101,14 @@ pub enum Balance {
     KeyHash,
 }
 
-impl Balance {
-    /// All ways.
-    pub const ALL: [Self; 4] = [Self::RoundRobin, Self::Random, Self::PowerOfTwo, Self::KeyHash];
-
-    /// Its spelling.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "round-robin",
-            Self::Random => "random",
-            Self::PowerOfTwo => "p2c",
-            Self::KeyHash => "key-hash",
-        }
-    }
-}
-
-impl core::str::FromStr for Balance {
-    type Err = BalanceNameError;
-
-    fn from_str(name: &str) -> Result<Self, BalanceNameError> {
-        Self::ALL.into_iter().find(|balance| balance.name() == name).ok_or(BalanceNameError)
-    }
-}
-
 /// The text names no [`Balance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected round-robin, random, p2c or key-hash")]
 pub struct BalanceNameError;
 
-impl core::fmt::Display for Balance {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(self.name())
-    }
+nebula_nic::spelled! {
+    Balance { RoundRobin = "round-robin", Random = "random", PowerOfTwo = "p2c", KeyHash = "key-hash" }
+    else |text| -> BalanceNameError { BalanceNameError }
 }
 
 /// How an RPC has ended at a server.

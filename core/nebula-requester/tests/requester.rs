@@ -117,7 +117,7 @@ fn what_cannot_pass_is_not_tried_again() {
     let retry = RetryPolicy::AnotherServer { servers: 3, attempts: 9 };
     let mut client = requester(RequesterConfig::new(ME, 2).retry(retry));
     let mut given_up = Vec::new();
-    for &reason in NackReason::ALL {
+    for reason in NackReason::ALL {
         let rpc = begin(&mut client, 7);
         match nack(&mut client, at(1), rpc.tid, reason) {
             Outcome::GaveUp { token: 7, reason: Some(given) } => given_up.push(given),

@@ -1,8 +1,5 @@
 //! One operation of the load: when it is due, what it does, and to which key.
 
-use std::fmt;
-use std::str::FromStr;
-
 use nebula_nic::Timestamp;
 
 use crate::error::WorkloadError;
@@ -30,34 +27,9 @@ pub enum Op {
     Scan,
 }
 
-impl Op {
-    /// Every operation, in the order in which a mix is written.
-    pub const ALL: [Self; 4] = [Self::Get, Self::Set, Self::Delete, Self::Scan];
-
-    /// The spelling of the operation.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::Set => "set",
-            Self::Delete => "delete",
-            Self::Scan => "scan",
-        }
-    }
-}
-
-impl FromStr for Op {
-    type Err = WorkloadError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let op = Self::ALL.into_iter().find(|op| op.as_str() == text);
-        op.ok_or_else(|| WorkloadError::spelling("operation", text, "get, set, delete or scan"))
-    }
-}
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+nebula_nic::spelled! {
+    Op { Get = "get", Set = "set", Delete = "delete", Scan = "scan" } else |text| -> WorkloadError {
+        WorkloadError::spelling("operation", text, "get, set, delete or scan")
     }
 }
 

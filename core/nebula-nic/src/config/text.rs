@@ -19,14 +19,15 @@ pub struct ParseConfigError {
     expected: &'static str,
 }
 
-impl fmt::Display for ScrubMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::OnFull => "on-full",
-            Self::AfterNack => "after-nack",
-            Self::Ahead => "ahead",
-            Self::Off => "off",
-        })
+spelled! {
+    ScrubMode { OnFull = "on-full", AfterNack = "after-nack", Ahead = "ahead", Off = "off" } else |text| -> ParseConfigError {
+        ParseConfigError { word: text.into(), expected: "on-full, after-nack, ahead or off" }
+    }
+}
+
+spelled! {
+    SlotOrder { Circular = "circular", FirstWhenEmpty = "first-when-empty" } else |text| -> ParseConfigError {
+        ParseConfigError { word: text.into(), expected: "circular or first-when-empty" }
     }
 }
 
@@ -42,9 +43,8 @@ impl fmt::Display for BackendConfig {
         write!(f, "queue_bound={} ", self.queue_bound)?;
         write!(f, "queue_capacity={} scrub={} ", self.queue_capacity, self.scrub)?;
         write!(f, "reassembly_timeout_ps={} seed={}", self.reassembly_timeout.as_ps(), self.seed)?;
-        match self.slot_order {
-            SlotOrder::Circular => {}
-            SlotOrder::FirstWhenEmpty => f.write_str(" slot_order=first-when-empty")?,
+        if self.slot_order != SlotOrder::Circular {
+            write!(f, " slot_order={}", self.slot_order)?;
         }
         match self.incomplete_per_peer {
             u32::MAX => {}
@@ -98,8 +98,8 @@ fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
         "tenants" => config.tenants = value.parse()?,
         "types" => config.types = number(value)?,
         "type_window" => config.type_window = number(value)?,
-        "scrub" => config.scrub = scrub_mode(value)?,
-        "slot_order" => config.slot_order = slot_order(value)?,
+        "scrub" => config.scrub = spelled(value)?,
+        "slot_order" => config.slot_order = spelled(value)?,
         "reassembly_timeout_ps" => config.reassembly_timeout = Span::from_ps(number(value)?),
         "seed" => config.seed = number(value)?,
         _ => return Err("the name of a field"),
@@ -116,32 +116,8 @@ fn sources(value: &str) -> Result<Sources, &'static str> {
     Ok(Sources { shift: number(shift)?, bits: number(bits)? })
 }
 
-const SCRUB_MODES: &str = "on-full, after-nack, ahead or off";
-
-impl FromStr for ScrubMode {
-    type Err = ParseConfigError;
-
-    fn from_str(text: &str) -> Result<Self, ParseConfigError> {
-        match text {
-            "on-full" => Ok(Self::OnFull),
-            "after-nack" => Ok(Self::AfterNack),
-            "ahead" => Ok(Self::Ahead),
-            "off" => Ok(Self::Off),
-            _ => Err(ParseConfigError { word: text.into(), expected: SCRUB_MODES }),
-        }
-    }
-}
-
-fn scrub_mode(value: &str) -> Result<ScrubMode, &'static str> {
-    value.parse().map_err(|_| SCRUB_MODES)
-}
-
-fn slot_order(value: &str) -> Result<SlotOrder, &'static str> {
-    match value {
-        "circular" => Ok(SlotOrder::Circular),
-        "first-when-empty" => Ok(SlotOrder::FirstWhenEmpty),
-        _ => Err("circular or first-when-empty"),
-    }
+fn spelled<T: FromStr<Err = ParseConfigError>>(value: &str) -> Result<T, &'static str> {
+    value.parse().map_err(|error: ParseConfigError| error.expected)
 }
 
 #[cfg(test)]

@@ -20,14 +20,9 @@ pub struct ParseDecisionError {
     pub(in crate::decision) expected: &'static str,
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Request => "request",
-            Self::Reply => "reply",
-            Self::Nack => "nack",
-            Self::Ack => "ack",
-        })
+spelled! {
+    Kind { Request = "request", Reply = "reply", Nack = "nack", Ack = "ack" } else |text| -> &'static str {
+        "request, reply, nack or ack"
     }
 }
 
@@ -201,13 +196,7 @@ fn turn_step(words: &mut Words<'_>) -> Result<TurnStep, &'static str> {
 }
 
 fn packet(words: &mut Words<'_>) -> Result<Header, &'static str> {
-    let kind = match words.next("a kind")? {
-        "request" => Kind::Request,
-        "reply" => Kind::Reply,
-        "nack" => Kind::Nack,
-        "ack" => Kind::Ack,
-        _ => return Err("request, reply, nack or ack"),
-    };
+    let kind = words.next("a kind")?.parse()?;
     let RpcKey { snid, tid } = rpc(words.next("SNID.TID")?)?;
     let rpc_bytes = words.named("bytes")?;
     Ok(Header { kind, snid, tid, rpc_bytes, pkt_idx: words.named("idx")?, key_hash: words.named("key")? })

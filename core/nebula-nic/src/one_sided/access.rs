@@ -119,28 +119,28 @@ impl Access {
 pub enum AccessRefusal {
     /// The bytes are not an operation.
     #[error("the operation is unknown to the server: build client and server from one release")]
-    Malformed,
+    Malformed = 1,
     /// There is no such region: never registered, or revoked.
     #[error("no such region: it was never registered, or it was revoked")]
-    Unknown,
+    Unknown = 2,
     /// The region is another messaging domain's.
     #[error("the region is registered in another messaging domain")]
-    Domain,
+    Domain = 3,
     /// The region was registered without the right.
     #[error("the region was registered without this right")]
-    Rights,
+    Rights = 4,
     /// Some of the bytes are outside the region.
     #[error("the operation reaches beyond the region")]
-    Bounds,
+    Bounds = 5,
     /// A compare-and-swap, or a version word, does not begin at a multiple of 8 bytes.
     #[error("a compare-and-swap and a version word have 8 bytes and begin at a multiple of 8")]
-    Unaligned,
+    Unaligned = 6,
     /// More bytes than a block has.
     #[error("one operation has at most {} bytes on the wire", super::block::BLOCK_BYTES)]
-    TooLong,
+    TooLong = 7,
     /// The object was being written at each try.
     #[error("the object was being written each time that it was read: try again")]
-    Torn,
+    Torn = 8,
 }
 
 impl AccessRefusal {
@@ -158,16 +158,7 @@ impl AccessRefusal {
     /// The code on the wire, from 1.
     #[must_use]
     pub const fn code(self) -> u8 {
-        match self {
-            Self::Malformed => 1,
-            Self::Unknown => 2,
-            Self::Domain => 3,
-            Self::Rights => 4,
-            Self::Bounds => 5,
-            Self::Unaligned => 6,
-            Self::TooLong => 7,
-            Self::Torn => 8,
-        }
+        self as u8
     }
 
     /// The refusal of this code.

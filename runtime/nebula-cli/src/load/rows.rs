@@ -112,7 +112,7 @@ fn latency_value(recorder: &LatencyRecorder) -> Value {
 
 /// Of each operation that occurred.
 fn by_op(latencies: &ByOp) -> Value {
-    Value::object(latencies.each().map(|(op, recorder)| (op.as_str(), latency_value(recorder))))
+    Value::object(latencies.each().map(|(op, recorder)| (op.name(), latency_value(recorder))))
 }
 
 /// To a tenth.
