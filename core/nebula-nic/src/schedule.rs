@@ -9,9 +9,8 @@
 //! |---|---|---|
 //! | `work-stealing` | [`Thief`], one per core | from whose queue an idle core steals |
 //! | `altocumulus:G` | [`Manager`], one per group | which waiting RPCs go to which other group |
-//! | `preemptive:Q` | [`Preemption`] | whether an RPC has used its quantum, and where it goes |
-//! | `preemptive:Q` | [`RunQueue`], one per core | which of the RPCs at a core to run next |
-//! | `preemptive:Q` | [`Turns`], one per core | the same where few can be suspended at once: the runtime's handlers, each on its own stack |
+//! | `preemptive:Q` | [`Preemption`] | whether an RPC has used its quantum |
+//! | `preemptive:Q` | [`Turns`], one per core | which of the RPCs at a core to run next, where few can be suspended at once: the runtime's handlers, each on its own stack |
 //! | `preemptive:Q`, `darc` | [`TypedQueues`] | which type of RPC comes next |
 //! | `darc` | [`Darc`] | which cores are kept free for short types |
 //! | `darc` | [`ByType`] | the two in a back end: which waiting RPC goes to which idle core |
@@ -23,7 +22,6 @@ pub(crate) mod by_type;
 pub(crate) mod lending;
 pub(crate) mod thief;
 mod preemption;
-mod run_queue;
 pub(crate) mod typed_queues;
 pub(crate) mod darc;
 pub(crate) mod turns;
@@ -35,8 +33,7 @@ pub use altocumulus::{
 pub use by_type::ByType;
 pub use darc::{Darc, DarcConfig};
 pub use lending::{Lending, QUANTUM};
-pub use preemption::{BackTo, Condition, Preemption, Turn};
-pub use run_queue::RunQueue;
+pub use preemption::{Condition, Preemption};
 pub use thief::Thief;
 pub use turns::{Next, SUSPENDED_MAX, Turns, Yielded};
 pub use typed_queues::{RpcType, Selection, TYPES_MAX, TypeSet, TypedQueues, Waiting};

@@ -1,11 +1,11 @@
 //! Construction is the last allocation: a million RPCs make none.
 
 use nebula_nic::schedule::{
-    Darc, DarcConfig, Manager, ManagerConfig, RpcType, RunQueue, Selection, Thresholds, TypedQueues,
+    Darc, DarcConfig, Manager, ManagerConfig, RpcType, Selection, Thresholds, Turns, TypedQueues,
 };
 use nebula_nic::{
     Adoption, Backend, BackendConfig, CoreId, GroupConfig, GroupId, Header, HostWatch, HostWatchConfig, NackReason,
-    NodeId, Policy, Retention, RetentionConfig, RetentionKey, RpcKey, Seen, Span, Timestamp, TransferId,
+    NodeId, Policy, Quantum, Retention, RetentionConfig, RetentionKey, RpcKey, Seen, Span, Timestamp, TransferId,
 };
 use nebula_testing::allocations::{Counting, made_by};
 
@@ -53,8 +53,8 @@ fn handing_rpcs_over_allocates_nothing() {
 
 #[test]
 fn queues_and_plans_of_a_million_rpcs_allocate_nothing() {
-    let (mut darc, mut queues, mut core) =
-        (Darc::new(DarcConfig::new(3, 8).window(1_000)), TypedQueues::new(3, 16), RunQueue::new(4, 2));
+    let (mut darc, mut queues) = (Darc::new(DarcConfig::new(3, 8).window(1_000)), TypedQueues::new(3, 16));
+    let mut turns = Turns::new(Quantum::SHINJUKU, 2);
     let slos = Selection::WaitOverSlo([10, 100, 1_000].map(Span::from_ns).into());
     let mut served = 0_u32;
     let count = made_by(|| {
@@ -62,12 +62,14 @@ fn queues_and_plans_of_a_million_rpcs_allocate_nothing() {
             let (kind, now) = (RpcType((number % 3) as u8), Timestamp::from_ps(number.into()));
             queues.push(kind, number, now);
             let chosen = darc.choose_type(CoreId((number % 8) as u16), &queues).or(queues.select(&slos, now));
-            let Some(waiting) = chosen.and_then(|kind| queues.pop(kind)) else { continue };
-            core.admit(waiting.rpc);
-            core.resume();
-            core.suspend();
-            core.resume();
-            served += u32::from(core.finish().is_some());
+            if chosen.and_then(|kind| queues.pop(kind)).is_none() {
+                continue;
+            }
+            turns.handle_dispatch();
+            served += u32::from(turns.poll_next(now).is_some());
+            turns.handle_yield(turns.due_at());
+            turns.poll_next(now);
+            turns.handle_end();
             // Types change places and every RPC is late, so plans are made again and again.
             let length = u64::from((u32::from(kind.0) + number / 100_000) % 3 + 1);
             darc.handle_begun(kind, Span::from_secs(1));

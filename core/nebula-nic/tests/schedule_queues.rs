@@ -1,70 +1,10 @@
-//! Run queues, typed queues and the end of a quantum, compared with naive models.
+//! Typed queues and the end of a quantum, compared with naive models.
 
 use arbitrary::Arbitrary;
-use nebula_nic::schedule::{BackTo, Condition, Preemption, RpcType, RunQueue, Selection, Turn, TypedQueues};
+use nebula_nic::schedule::{Condition, Preemption, RpcType, Selection, TypedQueues};
 use nebula_nic::{Quantum, Span, Timestamp};
-use std::collections::VecDeque;
 
 const TYPES: u8 = 4;
-
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Op {
-    Admit,
-    Resume,
-    Suspend,
-    Finish,
-}
-
-/// Waiting RPCs, and whether each was begun.
-#[derive(Default)]
-struct NaiveRunQueue {
-    waiting: VecDeque<(u32, bool)>,
-    running: Option<u32>,
-}
-
-impl NaiveRunQueue {
-    fn suspended(&self) -> u32 {
-        self.waiting.iter().map(|rpc| u32::from(rpc.1)).sum()
-    }
-
-    fn has_room(&self, capacity: u32) -> bool {
-        self.waiting.len() < capacity as usize
-    }
-}
-
-#[test]
-fn a_run_queue_takes_turns_as_a_list_does() {
-    nebula_testing::seeded(|random| {
-        let (capacity, suspended_max) = (random.int_in_range(1..=5)?, random.int_in_range(0..=5)?);
-        let (mut real, mut naive) = (RunQueue::new(capacity, suspended_max), NaiveRunQueue::default());
-        for number in 0..200 {
-            match random.arbitrary()? {
-                Op::Admit => {
-                    let fits = naive.has_room(capacity);
-                    assert_eq!(real.admit(number), fits);
-                    naive.waiting.extend(fits.then_some((number, false)));
-                }
-                Op::Resume => {
-                    let next = if naive.running.is_none() { naive.waiting.pop_front() } else { None };
-                    assert_eq!(real.resume(), next.map(|rpc| rpc.0));
-                    naive.running = naive.running.or(next.map(|rpc| rpc.0));
-                }
-                Op::Suspend => {
-                    let can = naive.running.is_some() && naive.suspended() < suspended_max && naive.has_room(capacity);
-                    assert_eq!(real.suspend(), can);
-                    let leaving = if can { naive.running.take() } else { None };
-                    naive.waiting.extend(leaving.map(|rpc| (rpc, true)));
-                }
-                Op::Finish => assert_eq!(real.finish(), naive.running.take()),
-            }
-            assert_eq!((real.running(), real.waiting() as usize), (naive.running, naive.waiting.len()));
-            assert_eq!(real.suspended(), naive.suspended());
-            assert!(real.suspended() <= suspended_max && real.waiting() <= capacity);
-        }
-        Ok(())
-    })
-    .runs(200);
-}
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum QueueOp {
@@ -143,30 +83,15 @@ fn typed_queues_choose_as_one_list_of_all_does() {
 #[test]
 fn a_turn_ends_with_the_quantum_and_not_before() {
     let quantum = Quantum::try_new(Span::from_ns(100)).unwrap();
-    let rule = Preemption::new(quantum, BackTo::SharedQueue);
+    let rule = Preemption::new(quantum);
     let [early, late] = [99, 100].map(Span::from_ns);
-    assert_eq!(rule.decide(early, true), Turn::Continue);
-    assert_eq!(rule.decide(late, true), Turn::Suspend(BackTo::SharedQueue));
-    assert_eq!(rule.decide(late, false), Turn::Continue);
+    assert!(!rule.suspends(early, true));
+    assert!(rule.suspends(late, true));
+    assert!(!rule.suspends(late, false));
     let always = rule.condition(Condition::Always);
-    assert_eq!(always.decide(late, false), Turn::Suspend(BackTo::SharedQueue));
-    assert_eq!(always.decide(early, false), Turn::Continue);
+    assert!(always.suspends(late, false));
+    assert!(!always.suspends(early, false));
     assert_eq!(rule.due_at(Timestamp::from_ps(7)), Timestamp::from_ps(100_007));
-    let endless = Preemption::new(Quantum::try_new(Span::MAX).unwrap(), BackTo::OwnCore);
+    let endless = Preemption::new(Quantum::try_new(Span::MAX).unwrap());
     assert_eq!(endless.due_at(Timestamp::from_ps(7)), Timestamp::from_ps(u64::MAX));
-}
-
-#[test]
-fn a_turn_at_a_core_ends_only_where_the_run_queue_takes_it_back() {
-    let rule = Preemption::new(Quantum::try_new(Span::from_ns(100)).unwrap(), BackTo::OwnCore);
-    let used = Span::from_ns(100);
-    let mut core = RunQueue::new(2, 1);
-    assert!(core.admit('a'));
-    core.resume();
-    assert_eq!(rule.decide_at_core(used, &core), Turn::Continue, "nobody waits");
-    assert!(core.admit('b'));
-    assert_eq!(rule.decide_at_core(used, &core), Turn::Suspend(BackTo::OwnCore));
-    assert!(core.suspend());
-    assert_eq!((core.resume(), core.suspended()), (Some('b'), 1));
-    assert_eq!(rule.decide_at_core(used, &core), Turn::Continue, "one is suspended already");
 }

@@ -1,4 +1,4 @@
-//! `preemptive:Q`: *has the running RPC used its quantum, and where does it go?*
+//! `preemptive:Q`: *has the running RPC used its quantum?*
 //!
 //! If service times are unknown, short RPCs may wait behind a long one. So each RPC runs for a
 //! quantum at a time and then goes to the tail of a queue, and the RPCs waiting there run first.
@@ -8,7 +8,6 @@
 //! The caller observes the time: with a dispatcher that sends interrupts, at safe points of the
 //! code, or with a timer. All make the same call.
 
-use super::run_queue::RunQueue;
 use crate::dispatch::Quantum;
 use crate::time::{Span, Timestamp};
 
@@ -22,25 +21,6 @@ pub enum Condition {
     Always,
 }
 
-/// Where an RPC goes when its quantum is used up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BackTo {
-    /// To the tail of the queue that it came from: any core may resume it.
-    #[default]
-    SharedQueue,
-    /// To the tail of its core's own run queue: the same core resumes it.
-    OwnCore,
-}
-
-/// What happens to an RPC in service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// It continues.
-    Continue,
-    /// It leaves the core and joins the tail of a queue.
-    Suspend(BackTo),
-}
-
 /// Decides when an RPC has used its quantum.
 ///
 /// Source: Shinjuku: a dispatcher interrupts RPCs that have run for 5 µs, and puts them at the tail
@@ -50,49 +30,38 @@ pub enum Turn {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::schedule::{BackTo, Preemption, Turn};
+/// use nebula_nic::schedule::Preemption;
 /// use nebula_nic::{Quantum, Span};
 ///
-/// let shinjuku = Preemption::new(Quantum::SHINJUKU, BackTo::SharedQueue);
-/// assert_eq!(shinjuku.decide(Span::from_us(5), true), Turn::Suspend(BackTo::SharedQueue));
-/// assert_eq!(shinjuku.decide(Span::from_us(5), false), Turn::Continue);
-/// assert_eq!(shinjuku.decide(Span::from_us(4), true), Turn::Continue);
+/// let shinjuku = Preemption::new(Quantum::SHINJUKU);
+/// assert!(shinjuku.suspends(Span::from_us(5), true));
+/// assert!(!shinjuku.suspends(Span::from_us(5), false));
+/// assert!(!shinjuku.suspends(Span::from_us(4), true));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preemption {
     quantum: Quantum,
-    back_to: BackTo,
     condition: Condition,
 }
 
 impl Preemption {
     /// Interrupts after `quantum` while others wait.
     #[must_use]
-    pub const fn new(quantum: Quantum, back_to: BackTo) -> Self {
-        Self { quantum, back_to, condition: Condition::OthersWait }
+    pub const fn new(quantum: Quantum) -> Self {
+        Self { quantum, condition: Condition::OthersWait }
     }
 
-    /// Sets whether the end of a quantum matters when no RPC waits.
-    #[must_use]
-    pub const fn condition(mut self, condition: Condition) -> Self {
-        self.condition = condition;
-        self
+    setters! {
+        /// Sets whether the end of a quantum matters when no RPC waits.
+        condition: Condition;
     }
 
-    /// The decision about an RPC that has kept its core for `used` since it was begun or resumed.
-    #[must_use]
-    #[inline]
-    pub fn decide(&self, used: Span, others_wait: bool) -> Turn {
-        let is_wanted = others_wait || self.condition == Condition::Always;
-        if used >= self.quantum.span() && is_wanted { Turn::Suspend(self.back_to) } else { Turn::Continue }
-    }
-
-    /// The decision at a core with its own run queue: only RPCs in that queue wait for it.
+    /// Whether an RPC that has kept its core for `used` since it was begun or resumed is suspended,
+    /// and joins the tail of a queue.
     #[must_use]
     #[inline]
-    pub fn decide_at_core<T: Copy>(&self, used: Span, queue: &RunQueue<T>) -> Turn {
-        let turn = self.decide(used, queue.waiting() > 0);
-        if queue.can_suspend() { turn } else { Turn::Continue }
+    pub fn suspends(&self, used: Span, others_wait: bool) -> bool {
+        used >= self.quantum.span() && (others_wait || self.condition == Condition::Always)
     }
 
     /// When an RPC begun or resumed at `since` has used its quantum.

@@ -14,7 +14,7 @@
 //! Contexts are few; once all are in use, no RPC begins before another ends, and those that have
 //! begun run round-robin.
 
-use super::preemption::{BackTo, Preemption, Turn};
+use super::preemption::Preemption;
 use crate::dispatch::{JBSQ_BOUND_MAX, Quantum};
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
@@ -101,7 +101,7 @@ impl Turns {
     pub fn new(quantum: Quantum, suspended_max: u32) -> Self {
         assert!(suspended_max <= SUSPENDED_MAX, "at most {SUSPENDED_MAX} RPCs can be suspended, not {suspended_max}");
         Self {
-            preemption: Preemption::new(quantum, BackTo::OwnCore),
+            preemption: Preemption::new(quantum),
             contexts: suspended_max + 1,
             fresh: VecDeque::with_capacity(JBSQ_BOUND_MAX as usize),
             suspended: VecDeque::with_capacity(JBSQ_BOUND_MAX as usize),
@@ -163,9 +163,8 @@ impl Turns {
     pub fn handle_yield(&mut self, now: Timestamp) -> Yielded {
         let used = now - self.since;
         let can_begin = !self.fresh.is_empty() && self.free_contexts != 0;
-        let turn = self.preemption.decide(used, can_begin || !self.suspended.is_empty());
         if let Some(context) = self.running
-            && turn != Turn::Continue
+            && self.preemption.suspends(used, can_begin || !self.suspended.is_empty())
         {
             let place = self.next_place();
             self.suspended.push_back((place, context));
@@ -241,7 +240,6 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::RunQueue;
     use crate::time::Span;
     use alloc::vec::Vec;
 
@@ -328,54 +326,6 @@ mod tests {
                 assert_eq!(queue.suspended() as usize, model.suspended());
                 assert_eq!(queue.fresh() as usize, model.line.len() - model.suspended());
                 assert!(model.suspended() + usize::from(model.running.is_some()) <= suspended_max as usize + 1);
-            }
-            Ok(())
-        });
-    }
-
-    /// The same histories through the run queue that the simulator uses for a core.
-    #[test]
-    fn with_enough_contexts_it_decides_as_a_run_queue_does() {
-        nebula_testing::seeded(|u| {
-            let preemption = Preemption::new(Quantum::try_new(QUANTUM).unwrap(), BackTo::OwnCore);
-            let (mut turns, mut run_queue) = (queue(SUSPENDED_MAX), RunQueue::new(64, 64));
-            let (mut now, mut since, mut dispatched) = (Timestamp::ZERO, Timestamp::ZERO, 0);
-            // The RPC in each context, and the next to begin, numbered as dispatched.
-            let (mut in_context, mut begins) = ([0; 64], 0);
-            for _ in 0..u.int_in_range(1..=300)? {
-                now += Span::from_us(u.int_in_range(0..=3)?);
-                match u.int_in_range(0..=2)? {
-                    0 if dispatched - begins < 20 && turns.begun() < 40 => {
-                        turns.handle_dispatch();
-                        assert!(run_queue.admit(dispatched));
-                        dispatched += 1;
-                    }
-                    1 if run_queue.running().is_none() => {
-                        since = now;
-                        let rpc = turns.poll_next(now).map(|next| match next {
-                            Next::Resume { context } => in_context[context as usize],
-                            Next::Begin { context } => {
-                                (in_context[context as usize], begins) = (begins, begins + 1);
-                                begins - 1
-                            }
-                        });
-                        assert_eq!(rpc, run_queue.resume());
-                    }
-                    1 => {
-                        let turn = preemption.decide_at_core(now - since, &run_queue);
-                        let expected = if turn == Turn::Continue { Yielded::Runs } else { Yielded::Suspended };
-                        assert_eq!(turns.handle_yield(now), expected);
-                        match expected {
-                            Yielded::Suspended => assert!(run_queue.suspend()),
-                            Yielded::Runs if now - since >= QUANTUM => since = now,
-                            Yielded::Runs => {}
-                        }
-                    }
-                    _ => {
-                        turns.handle_end();
-                        run_queue.finish();
-                    }
-                }
             }
             Ok(())
         });

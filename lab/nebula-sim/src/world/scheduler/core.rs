@@ -1,8 +1,8 @@
 //! One core: its RPCs, and when the one in service ends, has used its quantum, or leaves.
 
 use super::terms::{NEVER, Terms};
-use nebula_nic::schedule::RunQueue;
 use nebula_nic::{Span, Timestamp};
+use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -22,7 +22,8 @@ pub(super) enum Next {
 }
 
 pub(super) struct Core {
-    pub(super) run: RunQueue<u32>,
+    /// The one in service first, the others in the order in which they will run.
+    pub(super) rpcs: VecDeque<u32>,
     pub(super) phase: Phase,
     pub(super) since: Timestamp,
     /// When it ends, or has been suspended.
@@ -34,8 +35,8 @@ pub(super) struct Core {
 
 impl Core {
     pub(super) fn new(terms: &Terms) -> Self {
-        let run = RunQueue::new(terms.depth, terms.depth);
-        Self { run, phase: Phase::Idle, since: Timestamp::ZERO, end: NEVER, due: NEVER, interrupt: NEVER }
+        let rpcs = VecDeque::with_capacity(terms.depth as usize);
+        Self { rpcs, phase: Phase::Idle, since: Timestamp::ZERO, end: NEVER, due: NEVER, interrupt: NEVER }
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use crate::system::System;
 use crate::tally::overheads::Overheads;
 use crate::world::client::Request;
 use crate::world::servers::{Ended, Received};
-use nebula_nic::schedule::{RpcType, Turn, TypedQueues};
+use nebula_nic::schedule::{RpcType, TypedQueues};
 use nebula_nic::{Admission, CoreId, CoreSet, Header, NackReason, SlotRange, Span, Timestamp, Verdict};
 use std::collections::VecDeque;
 
@@ -159,8 +159,7 @@ impl<C: Chooser> ScheduledServer<C> {
 
     #[inline]
     fn deliver(&mut self, now: Timestamp, core: usize, rpc: u32, agenda: &mut Agenda<'_>) {
-        let has_room = self.cores[core].run.admit(rpc);
-        debug_assert!(has_room, "a core receives at most its depth");
+        self.cores[core].rpcs.push_back(rpc);
         if self.cores[core].phase == Phase::Idle {
             self.begin(now, core, agenda);
         } else if self.overdue.contains(core_id(core)) {
@@ -171,7 +170,7 @@ impl<C: Chooser> ScheduledServer<C> {
     #[inline]
     fn begin(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let terms = agenda.terms;
-        let Some(place) = self.cores[core].run.resume() else {
+        let Some(&place) = self.cores[core].rpcs.front() else {
             self.cores[core].rest();
             return agenda.set(core, None);
         };
@@ -205,12 +204,8 @@ impl<C: Chooser> ScheduledServer<C> {
         let Some(turns) = agenda.terms.turns else { return };
         let at_core = &mut self.cores[core];
         at_core.note_due();
-        let turn = if agenda.terms.stays_at_core {
-            turns.decide_at_core(at_core.used(now), &at_core.run)
-        } else {
-            turns.decide(at_core.used(now), at_core.run.waiting() > 0 || self.queues.waiting() > self.interrupts)
-        };
-        if let Turn::Suspend(_) = turn {
+        let waits_elsewhere = !agenda.terms.stays_at_core && self.queues.waiting() > self.interrupts;
+        if turns.suspends(at_core.used(now), at_core.rpcs.len() > 1 || waits_elsewhere) {
             return self.interrupt(now, core, agenda);
         }
         self.overdue.insert(core_id(core));
@@ -238,7 +233,7 @@ impl<C: Chooser> ScheduledServer<C> {
     fn suspend(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let terms = agenda.terms;
         let at_core = &mut self.cores[core];
-        if let Some(place) = at_core.run.running() {
+        if let Some(&place) = at_core.rpcs.front() {
             let rpc = self.rpcs.at_mut(place);
             let used = at_core.used(now);
             let done_ps = terms.service_in(used).min(rpc.remaining_ps);
@@ -254,13 +249,12 @@ impl<C: Chooser> ScheduledServer<C> {
 
     /// The RPC goes behind the others of its core, or back to the queue.
     fn leave(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
-        let run = &mut self.cores[core].run;
+        let rpcs = &mut self.cores[core].rpcs;
         if agenda.terms.stays_at_core {
-            let is_suspended = run.suspend();
-            debug_assert!(is_suspended, "a run queue has room for every RPC of its core");
+            rpcs.rotate_left(1);
             return self.begin(now, core, agenda);
         }
-        let back = run.finish();
+        let back = rpcs.pop_front();
         self.begin(now, core, agenda);
         self.notify(now, Notice { core: core_id(core), back }, agenda);
     }
@@ -268,7 +262,7 @@ impl<C: Chooser> ScheduledServer<C> {
     #[inline]
     fn finish(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) -> Option<Ended> {
         let at_core = &mut self.cores[core];
-        let place = at_core.run.finish()?;
+        let place = at_core.rpcs.pop_front()?;
         if at_core.is_being_interrupted() && !agenda.terms.stays_at_core {
             // The interrupt comes after the RPC's end and is ignored.
             self.interrupts -= 1;

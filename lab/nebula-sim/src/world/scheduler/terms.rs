@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::System;
-use nebula_nic::schedule::{self, BackTo, Condition, TYPES_MAX};
+use nebula_nic::schedule::{self, Condition, TYPES_MAX};
 use nebula_nic::{Policy, Span, Timestamp};
 
 #[derive(Clone, Copy, Debug)]
@@ -40,10 +40,9 @@ impl Terms {
         let is_typed = system.policy == Policy::Darc || preemption.slo_services.is_some();
         let types = if is_typed { load.service.types().len() } else { 1 };
         let types = u8::try_from(types).ok().filter(|&types| types <= TYPES_MAX).ok_or(SimError::Types { types })?;
-        let back_to = if preemption.stays_at_core { BackTo::OwnCore } else { BackTo::SharedQueue };
         let condition = if preemption.interrupts_always { Condition::Always } else { Condition::OthersWait };
         let turns = match system.policy {
-            Policy::Preemptive(quantum) => Some(schedule::Preemption::new(quantum, back_to).condition(condition)),
+            Policy::Preemptive(quantum) => Some(schedule::Preemption::new(quantum).condition(condition)),
             _ => None,
         };
         Ok(Self {
