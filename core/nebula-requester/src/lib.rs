@@ -57,10 +57,10 @@ extern crate alloc;
 
 pub mod requester;
 mod config;
-mod deadlines;
 mod outcome;
 mod retry;
 mod table;
+mod timers;
 
 // -- for services that several servers have --
 mod servers;

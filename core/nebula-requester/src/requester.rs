@@ -18,10 +18,10 @@
 //! Next: station 1, [`outbound`](nebula_nic::outbound), for the RPC after it.
 
 use crate::config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
-use crate::deadlines::Deadlines;
 use crate::outcome::{Call, Expired, Outcome, Resend, TableFull};
-use crate::retry::{Backoffs, Next, Retries};
+use crate::retry::{Next, Retries};
 use crate::table::{Entry, State, Table};
+use crate::timers::Timers;
 use nebula_nic::id::TransferId;
 use nebula_nic::outbound::Outbound;
 use nebula_nic::time::{Span, Timestamp};
@@ -56,8 +56,8 @@ pub struct Requester {
     config: RequesterConfig,
     table: Table,
     retries: Retries,
-    backoffs: Backoffs,
-    deadlines: Deadlines,
+    backoffs: Timers,
+    deadlines: Timers,
 }
 
 impl Requester {
@@ -68,8 +68,8 @@ impl Requester {
         }
         config.retry.validate()?;
         let table = Table::new(config.outstanding, config.mtu.packets(config.reply_bytes_max), config.first_tid);
-        let backoffs = Backoffs::new(table.capacity());
-        let deadlines = Deadlines::new(table.capacity());
+        let backoffs = Timers::of_tries(table.capacity());
+        let deadlines = Timers::of_deadlines(table.capacity());
         Ok(Self { config, table, retries: Retries::new(config.retry), backoffs, deadlines })
     }
 

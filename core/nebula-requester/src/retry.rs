@@ -1,11 +1,9 @@
 //! The decision after a NACK: the RPC ends, is tried again later, or goes to another server.
 
 use super::config::RequesterConfigError;
-use super::table::{Entry, State, Table};
-use alloc::collections::BinaryHeap;
-use core::cmp::Reverse;
+use super::table::{Entry, State};
 use nebula_nic::hash::Rng;
-use nebula_nic::time::{Span, Timestamp};
+use nebula_nic::time::Span;
 use nebula_nic::verdict::NackReason;
 
 /// The policy after a NACK. An RPC that [cannot pass](NackReason::may_pass) is never tried again.
@@ -97,46 +95,6 @@ pub(super) fn upper_half(delay: Span, draw: u64) -> Span {
     let half = delay.as_ps() / 2;
     let share = (half >> 32) * draw + (((half & u64::from(u32::MAX)) * draw) >> 32);
     delay - Span::from_ps(share)
-}
-
-/// RPCs that wait for their next try, the earliest first. The entry of an RPC that ends meanwhile
-/// stays until it is due, or until room is needed.
-#[derive(Clone, Debug)]
-pub(super) struct Backoffs {
-    heap: BinaryHeap<Reverse<(Timestamp, u32, u32)>>,
-    marks_max: usize,
-}
-
-impl Backoffs {
-    pub(super) fn new(capacity: u32) -> Self {
-        let marks_max = 2 * capacity as usize;
-        Self { heap: BinaryHeap::with_capacity(marks_max), marks_max }
-    }
-
-    pub(super) fn push(&mut self, at: Timestamp, place: usize, table: &Table) {
-        if self.heap.len() == self.marks_max {
-            // At most one entry per place is live, so this drops at least half of them.
-            self.heap.retain(|&Reverse((_, place, tid))| table.waits(place, tid));
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "a place is masked by a u32")]
-        let place = place as u32;
-        self.heap.push(Reverse((at, place, table.entry(place as usize).tid.0)));
-    }
-
-    #[inline]
-    pub(super) fn earliest(&self) -> Option<Timestamp> {
-        self.heap.peek().map(|&Reverse((at, ..))| at)
-    }
-
-    pub(super) fn pop_due(&mut self, now: Timestamp, table: &Table) -> Option<usize> {
-        while self.earliest().is_some_and(|at| at <= now) {
-            let Reverse((_, place, tid)) = self.heap.pop()?;
-            if table.waits(place, tid) {
-                return Some(place as usize);
-            }
-        }
-        None
-    }
 }
 
 #[cfg(test)]

@@ -111,12 +111,6 @@ impl Table {
         &mut self.entries[place]
     }
 
-    /// Whether the RPC at `place` waits for its next try, after the try `tid`.
-    pub(super) fn waits(&self, place: u32, tid: u32) -> bool {
-        let entry = &self.entries[place as usize];
-        entry.state == State::BackOff && entry.tid == TransferId(tid)
-    }
-
     /// Gives an RPC the next number whose place is free.
     #[inline]
     pub(super) fn begin(&mut self, call: Call, deadline: Timestamp, delay: Span) -> Option<usize> {
