@@ -2,8 +2,6 @@
 //! receiver's [grants](nebula_nic::grants), or no bound.
 
 use super::window::{Window, WindowConfig};
-use core::fmt;
-use core::str::FromStr;
 use nebula_nic::time::{Span, Timestamp};
 
 /// The progress of a message.
@@ -70,49 +68,6 @@ pub trait FlowControl {
 
     /// Nothing has been answered for longer than a time-out.
     fn silence(&mut self) {}
-}
-
-impl FlowControl for Window {
-    #[inline]
-    fn room(&self, in_flight: u32, message: Progress) -> u32 {
-        self.room_of_all(in_flight).min(message.left())
-    }
-
-    #[inline]
-    fn room_of_all(&self, in_flight: u32) -> u32 {
-        self.packets().saturating_sub(in_flight)
-    }
-
-    #[inline]
-    fn is_refused(&self) -> bool {
-        Window::is_refused(self)
-    }
-
-    #[inline]
-    fn pace(&self, round_trip: Span) -> Option<Span> {
-        Window::pace(self, round_trip)
-    }
-
-    #[inline]
-    fn answered(&mut self, packets: u32, in_flight: u32) {
-        Window::answered(self, packets, in_flight);
-    }
-
-    fn refused(&mut self, now: Timestamp, sent: Timestamp) {
-        Window::refused(self, now, sent);
-    }
-
-    fn lost(&mut self, packets: u32, sent: Timestamp) {
-        Window::lost(self, packets, sent);
-    }
-
-    fn found(&mut self, packets: u32) {
-        Window::found(self, packets);
-    }
-
-    fn silence(&mut self) {
-        Window::silence(self);
-    }
 }
 
 /// The sender's side of Homa: the first packets of a message go out unasked, the others when the
@@ -233,74 +188,59 @@ impl Flow {
             Self::Homa(_) | Self::Unbounded(_) => None,
         }
     }
+}
 
-    #[inline]
-    const fn window_mut(&mut self) -> Option<&mut Window> {
-        match self {
-            Self::Window(window) => Some(window),
-            Self::Homa(_) | Self::Unbounded(_) => None,
+/// Calls a method of the flow control that was chosen.
+macro_rules! chosen {
+    ($flow:ident, $method:ident($($argument:ident),*)) => {
+        match $flow {
+            Self::Window(flow) => flow.$method($($argument),*),
+            Self::Homa(flow) => flow.$method($($argument),*),
+            Self::Unbounded(flow) => flow.$method($($argument),*),
         }
-    }
+    };
 }
 
 impl FlowControl for Flow {
     #[inline]
     fn room(&self, in_flight: u32, message: Progress) -> u32 {
-        match self {
-            Self::Window(window) => window.room(in_flight, message),
-            Self::Homa(homa) => homa.room(in_flight, message),
-            Self::Unbounded(unbounded) => unbounded.room(in_flight, message),
-        }
+        chosen!(self, room(in_flight, message))
     }
 
     #[inline]
     fn room_of_all(&self, in_flight: u32) -> u32 {
-        self.window().map_or(u32::MAX, |window| window.room_of_all(in_flight))
+        chosen!(self, room_of_all(in_flight))
     }
 
     #[inline]
     fn is_refused(&self) -> bool {
-        self.window().is_some_and(Window::is_refused)
+        chosen!(self, is_refused())
     }
 
     #[inline]
     fn pace(&self, round_trip: Span) -> Option<Span> {
-        self.window().and_then(|window| window.pace(round_trip))
+        chosen!(self, pace(round_trip))
     }
 
     #[inline]
     fn answered(&mut self, packets: u32, in_flight: u32) {
-        match self {
-            Self::Window(window) => window.answered(packets, in_flight),
-            Self::Homa(homa) => homa.answered(packets, in_flight),
-            Self::Unbounded(_) => {}
-        }
+        chosen!(self, answered(packets, in_flight));
     }
 
     fn refused(&mut self, now: Timestamp, sent: Timestamp) {
-        match self {
-            Self::Window(window) => window.refused(now, sent),
-            Self::Homa(homa) => homa.refused(now, sent),
-            Self::Unbounded(_) => {}
-        }
+        chosen!(self, refused(now, sent));
     }
 
     fn lost(&mut self, packets: u32, sent: Timestamp) {
-        if let Some(window) = self.window_mut() {
-            window.lost(packets, sent);
-        }
+        chosen!(self, lost(packets, sent));
     }
 
     fn found(&mut self, packets: u32) {
-        if let Some(window) = self.window_mut() {
-            window.found(packets);
-        }
+        chosen!(self, found(packets));
     }
 
     fn silence(&mut self) {
-        if let Some(window) = self.window_mut() {
-            window.silence();
-        }
+        chosen!(self, silence());
     }
 }
 
@@ -326,36 +266,11 @@ pub enum FlowKind {
     Unbounded,
 }
 
-impl FlowKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Window, Self::Homa, Self::Unbounded];
-
-    /// Its spelling.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Window => "window",
-            Self::Homa => "homa",
-            Self::Unbounded => "none",
-        }
-    }
-}
-
-impl fmt::Display for FlowKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// The text names no flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown flow control: expected window, homa or none")]
 pub struct FlowKindError;
 
-impl FromStr for FlowKind {
-    type Err = FlowKindError;
-
-    fn from_str(text: &str) -> Result<Self, FlowKindError> {
-        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or(FlowKindError)
-    }
+nebula_nic::spelled! {
+    FlowKind { Window = "window", Homa = "homa", Unbounded = "none" } else |text| -> FlowKindError { FlowKindError }
 }

@@ -1,5 +1,6 @@
 //! Congestion window: the packets that may be in flight, by what network and server accepted.
 
+use super::flow::{FlowControl, Progress};
 use nebula_nic::time::{Span, Timestamp};
 
 /// Bounds of the window, in packets.
@@ -54,7 +55,7 @@ const WINDOWS_PATIENT: u32 = 64;
 ///
 /// ```
 /// use nebula_nic::Timestamp;
-/// use nebula_requester::{Window, WindowConfig};
+/// use nebula_requester::{FlowControl, Window, WindowConfig};
 ///
 /// let mut window = Window::new(WindowConfig::default());
 /// window.answered(64, 64);
@@ -113,78 +114,6 @@ impl Window {
         if packets == 0 { 1 } else { packets }
     }
 
-    /// Whether it is small because of refusals.
-    #[must_use]
-    #[inline]
-    pub const fn is_refused(&self) -> bool {
-        self.is_refused
-    }
-
-    /// The interval between packets, if the window is less than one packet per `round_trip`.
-    #[must_use]
-    #[inline]
-    pub fn pace(&self, round_trip: Span) -> Option<Span> {
-        (self.parts < PARTS).then(|| round_trip * u64::from(PARTS) / u64::from(self.parts))
-    }
-
-    /// `packets` have been answered; in the last round trip at most `in_flight` were in flight. An
-    /// unused window does not grow.
-    #[inline]
-    pub fn answered(&mut self, packets: u32, in_flight: u32) {
-        self.count(packets);
-        let window = self.packets();
-        if in_flight < window / 2 || window >= self.max {
-            return;
-        }
-        if window < self.threshold {
-            self.parts = window.saturating_add(packets).min(self.threshold).min(self.max) * PARTS;
-        } else if window < SMALL && self.is_refused {
-            let a_round_trip = if self.parts < PARTS { LEAST_GROWTH } else { SMALL_GROWTH };
-            self.parts += packets.min(window) * (a_round_trip * PARTS / self.parts).max(1);
-        } else {
-            self.is_refused = false;
-            self.credit += packets;
-            if self.credit >= window {
-                self.credit -= window;
-                self.parts += PARTS;
-            }
-        }
-    }
-
-    /// A packet sent at `sent` was refused for lack of room.
-    pub fn refused(&mut self, now: Timestamp, sent: Timestamp) {
-        self.count(1);
-        if self.backed_off.is_none_or(|at| sent >= at) {
-            (self.backed_off, self.is_refused) = (Some(now), true);
-            self.parts = (self.parts / 10 * 7).max(PARTS_MIN);
-            (self.threshold, self.credit) = (self.packets(), 0);
-        }
-    }
-
-    /// `packets` sent at `sent` count as lost.
-    pub fn lost(&mut self, packets: u32, sent: Timestamp) {
-        self.lost += packets;
-        if self.lost_of != Some(sent) {
-            (self.lost_of, self.losses) = (Some(sent), self.losses + 1);
-        }
-        self.count(packets);
-    }
-
-    /// `packets` that counted as lost were not.
-    pub fn found(&mut self, packets: u32) {
-        self.lost = self.lost.saturating_sub(packets);
-        if self.lost == 0 {
-            self.losses = 0;
-        }
-    }
-
-    /// Nothing has been answered for longer than a time-out.
-    pub fn silence(&mut self) {
-        self.threshold = (self.packets() / 2).max(WINDOW_MIN);
-        (self.parts, self.credit) = (self.parts.min(WINDOW_MIN * PARTS), 0);
-        self.end_round();
-    }
-
     #[inline]
     fn count(&mut self, packets: u32) {
         self.counted += packets;
@@ -215,6 +144,81 @@ impl Window {
         // A loss leaves at least two packets; a window reduced further by refusals stays as it is.
         self.parts = self.parts.min(packets * PARTS);
         (self.threshold, self.credit) = (self.packets(), 0);
+    }
+}
+
+impl FlowControl for Window {
+    #[inline]
+    fn room(&self, in_flight: u32, message: Progress) -> u32 {
+        self.room_of_all(in_flight).min(message.left())
+    }
+
+    #[inline]
+    fn room_of_all(&self, in_flight: u32) -> u32 {
+        self.packets().saturating_sub(in_flight)
+    }
+
+    #[inline]
+    fn is_refused(&self) -> bool {
+        self.is_refused
+    }
+
+    #[inline]
+    fn pace(&self, round_trip: Span) -> Option<Span> {
+        (self.parts < PARTS).then(|| round_trip * u64::from(PARTS) / u64::from(self.parts))
+    }
+
+    #[inline]
+    fn answered(&mut self, packets: u32, in_flight: u32) {
+        self.count(packets);
+        let window = self.packets();
+        // A window that is not used does not grow.
+        if in_flight < window / 2 || window >= self.max {
+            return;
+        }
+        if window < self.threshold {
+            self.parts = window.saturating_add(packets).min(self.threshold).min(self.max) * PARTS;
+        } else if window < SMALL && self.is_refused {
+            let a_round_trip = if self.parts < PARTS { LEAST_GROWTH } else { SMALL_GROWTH };
+            self.parts += packets.min(window) * (a_round_trip * PARTS / self.parts).max(1);
+        } else {
+            self.is_refused = false;
+            self.credit += packets;
+            if self.credit >= window {
+                self.credit -= window;
+                self.parts += PARTS;
+            }
+        }
+    }
+
+    fn refused(&mut self, now: Timestamp, sent: Timestamp) {
+        self.count(1);
+        if self.backed_off.is_none_or(|at| sent >= at) {
+            (self.backed_off, self.is_refused) = (Some(now), true);
+            self.parts = (self.parts / 10 * 7).max(PARTS_MIN);
+            (self.threshold, self.credit) = (self.packets(), 0);
+        }
+    }
+
+    fn lost(&mut self, packets: u32, sent: Timestamp) {
+        self.lost += packets;
+        if self.lost_of != Some(sent) {
+            (self.lost_of, self.losses) = (Some(sent), self.losses + 1);
+        }
+        self.count(packets);
+    }
+
+    fn found(&mut self, packets: u32) {
+        self.lost = self.lost.saturating_sub(packets);
+        if self.lost == 0 {
+            self.losses = 0;
+        }
+    }
+
+    fn silence(&mut self) {
+        self.threshold = (self.packets() / 2).max(WINDOW_MIN);
+        (self.parts, self.credit) = (self.parts.min(WINDOW_MIN * PARTS), 0);
+        self.end_round();
     }
 }
 
