@@ -37,20 +37,26 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// One attempt; `None` if another thread held the bucket, changed it meanwhile, or recycled the
-    /// memory that was copied.
     #[inline(always)]
     fn get_optimistically(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<bool> {
+        let copy = || self.copy_value(home, hash, key, sink).map(|position| (position, ()));
+        self.try_copy(home, copy).map(|found| found.is_some())
+    }
+
+    /// One attempt to `copy` from an item, which also gives the item's position; `None` if another
+    /// thread held the bucket, changed it meanwhile, or recycled the memory that was copied.
+    #[inline(always)]
+    pub(super) fn try_copy<T>(&self, home: &Bucket, copy: impl FnOnce() -> Option<(u64, T)>) -> Option<Option<T>> {
         let begun = bucket::begin_read(home)?;
-        let position = self.copy_value(home, hash, key, sink);
+        let copied = copy();
         // Acquire fence: pairs with the Release fences of `bucket::hold` and `Log::reserve`. If any
         // word copied above was written too late for the version or the item's lap, the loads below
         // see that they have moved.
         fence(Ordering::Acquire);
         // A recycled item may have belonged to another key with the same tag, and `key` may still
         // be present: retry.
-        let is_true = position.is_none_or(|position| self.log.window().contains(position));
-        (is_true && bucket::is_unchanged(home, begun)).then_some(position.is_some())
+        let is_true = copied.as_ref().is_none_or(|&(position, _)| self.log.window().contains(position));
+        (is_true && bucket::is_unchanged(home, begun)).then(|| copied.map(|(_, copied)| copied))
     }
 
     /// Copies the value to `sink`, consistent or not, and returns the item's position.

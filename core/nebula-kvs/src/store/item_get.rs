@@ -9,7 +9,6 @@ use crate::probe::Probe;
 use crate::sink::ValueSink;
 use crate::touch::Access::Read;
 use crate::touch::{Structure, blocks};
-use nebula_sys::sync::{Ordering, fence};
 
 /// A read is noted in the item if the last noted one is this many seconds old, so that readers of a
 /// busy item do not write it.
@@ -17,7 +16,6 @@ const NOTED_EVERY_S: u32 = 60;
 
 struct Copied {
     stamped: Stamped,
-    position: u64,
     is_extended: bool,
 }
 
@@ -54,7 +52,7 @@ impl<P: Probe> Store<P> {
         let home = self.index.home(hash);
         let mut backoff = Backoff::default();
         loop {
-            if let Some(found) = self.try_read_item(home, hash, key, sink, is_use) {
+            if let Some(found) = self.try_copy(home, || self.copy_item(home, hash, key, sink, is_use)) {
                 let is_dead = found.as_ref().is_some_and(|copied| !self.is_live(&copied.stamped, now));
                 if is_dead {
                     self.reclaim(hash, key, now);
@@ -65,22 +63,6 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    fn try_read_item(
-        &self,
-        home: &Bucket,
-        hash: KeyHash,
-        key: &[u8],
-        sink: &mut impl ValueSink,
-        is_use: bool,
-    ) -> Option<Option<Copied>> {
-        let begun = bucket::begin_read(home)?;
-        let copied = self.copy_item(home, hash, key, sink, is_use);
-        // Acquire fence: as in `get_optimistically`.
-        fence(Ordering::Acquire);
-        let is_true = copied.as_ref().is_none_or(|copied| self.log.window().contains(copied.position));
-        (is_true && bucket::is_unchanged(home, begun)).then_some(copied)
-    }
-
     fn copy_item(
         &self,
         home: &Bucket,
@@ -88,7 +70,7 @@ impl<P: Probe> Store<P> {
         key: &[u8],
         sink: &mut impl ValueSink,
         is_use: bool,
-    ) -> Option<Copied> {
+    ) -> Option<(u64, Copied)> {
         self.probe.touch(Structure::Bucket, 0..=0, Read);
         let window = self.window();
         for bucket in self.index.chain(home) {
@@ -101,8 +83,8 @@ impl<P: Probe> Store<P> {
                 if is_use && !entry.is_read_often() {
                     bucket::mark_read(&bucket[slot], entry);
                 }
-                let stamped = self.stamped(header, meta);
-                return Some(Copied { stamped, position: entry.position(), is_extended: meta.is_some() });
+                let copied = Copied { stamped: self.stamped(header, meta), is_extended: meta.is_some() };
+                return Some((entry.position(), copied));
             }
         }
         None
