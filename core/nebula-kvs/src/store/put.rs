@@ -3,16 +3,13 @@
 use super::Store;
 use super::locate::Located;
 use super::set::{SetError, SetOutcome};
-use crate::bucket::{Entry, Held};
+use crate::bucket::Held;
 use crate::hash::KeyHash;
 use crate::item;
 use crate::meta::{META_WORDS, Meta, Stamped};
 use crate::probe::Probe;
 use crate::shape::Shape;
 use crate::stripe::Event;
-use crate::touch::Access::Write;
-use crate::touch::{Structure, blocks};
-use nebula_sys::sync::Ordering;
 
 /// When a [`put`](Store::put) stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,7 +140,7 @@ impl<P: Probe> Store<P> {
         stamped: &Stamped,
     ) -> Result<SetOutcome, SetError> {
         let Some(located) = located else {
-            return self.insert_extended(held, hash, key, value, stamped);
+            return self.insert(held, hash, key, value, Some(stamped));
         };
         let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
         if located.header.has_room_for_extended(shape) {
@@ -158,42 +155,12 @@ impl<P: Probe> Store<P> {
         let (entry_word, old) = (located.entry_word, located.entry);
         // Drops its pin: reserving space may wait until there is none.
         drop(located);
-        let entry = self.append_extended(hash, key, value, stamped)?;
+        let entry = self.append(hash, key, value, Some(stamped))?;
         held.set(entry_word, entry);
         self.free(old);
         self.counters.count(Event::Appended);
         self.counters.count_after(Event::Extended);
         Ok(SetOutcome::Appended)
-    }
-
-    fn insert_extended<'a>(
-        &'a self,
-        held: &mut Held<'a>,
-        hash: KeyHash,
-        key: &[u8],
-        value: &[u8],
-        stamped: &Stamped,
-    ) -> Result<SetOutcome, SetError> {
-        let place = self.place(held).ok_or(SetError::Full)?;
-        let entry = self.append_extended(hash, key, value, stamped)?;
-        if place.load(Ordering::Relaxed) != Entry::EMPTY.0 {
-            self.counters.count(Event::Evicted);
-        }
-        held.set(place, entry);
-        self.counters.count(Event::Inserted);
-        self.counters.count_after(Event::Extended);
-        Ok(SetOutcome::Inserted)
-    }
-
-    fn append_extended(&self, hash: KeyHash, key: &[u8], value: &[u8], stamped: &Stamped) -> Result<Entry, SetError> {
-        let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
-        let granules = shape.granules_extended(self.mode);
-        let reserved = self.log.reserve(granules).map_err(|_| SetError::Full)?;
-        self.touch_pin();
-        self.probe.touch(Structure::LogTail, 0..=0, Write);
-        self.probe.touch(Structure::AppendedItem, blocks(0..shape.words()), Write);
-        item::write_extended(self.log.item(reserved.position), granules, key, value, &stamped.words());
-        Ok(self.entry(hash, reserved.position))
     }
 }
 

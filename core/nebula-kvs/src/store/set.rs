@@ -5,6 +5,7 @@ use super::put::Put;
 use crate::bucket::{self, Entry, Held};
 use crate::hash::KeyHash;
 use crate::item;
+use crate::meta::Stamped;
 use crate::mode::Mode;
 use crate::probe::Probe;
 use crate::shape::{KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX};
@@ -77,9 +78,7 @@ impl<P: Probe> Store<P> {
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, SetError> {
         let shape = self.check(key, value)?;
         let outcome = self.set_checked(hash, key, value, shape)?;
-        if outcome != SetOutcome::UpdatedInPlace && self.keeps_read() {
-            self.carry_over(shape.granules());
-        }
+        self.carry_after(outcome, shape.granules());
         Ok(outcome)
     }
 
@@ -87,7 +86,7 @@ impl<P: Probe> Store<P> {
     fn set_checked(&self, hash: KeyHash, key: &[u8], value: &[u8], shape: Shape) -> Result<SetOutcome, SetError> {
         let mut held = self.hold(hash);
         let Some(found) = self.find(&held, hash, key) else {
-            return self.insert(&mut held, hash, key, value);
+            return self.insert(&mut held, hash, key, value, None);
         };
         match self.update_in_place(&mut held, &found, key, value, shape) {
             Update::Done => {
@@ -100,7 +99,7 @@ impl<P: Probe> Store<P> {
             Update::Extended => return self.set_extended(&mut held, hash, key, value),
             Update::NoRoom => {}
         }
-        let entry = self.append_plain(hash, key, value)?;
+        let entry = self.append(hash, key, value, None)?;
         held.set(found.entry_word, entry);
         self.free(found.entry);
         self.count(Event::Appended);
@@ -108,6 +107,7 @@ impl<P: Probe> Store<P> {
     }
 
     /// After a store that appended: advances the pass of eviction, if there is one.
+    #[inline]
     pub(super) fn carry_after(&self, outcome: SetOutcome, granules: u64) {
         if outcome != SetOutcome::UpdatedInPlace && self.keeps_read() {
             self.carry_over(granules);
@@ -210,20 +210,25 @@ impl<P: Probe> Store<P> {
         self.store_extended(held, located, hash, key, value, &stamped)
     }
 
-    fn insert<'a>(
+    /// Stores the key's first item, with metadata if there is any.
+    pub(super) fn insert<'a>(
         &'a self,
         held: &mut Held<'a>,
         hash: KeyHash,
         key: &[u8],
         value: &[u8],
+        stamped: Option<&Stamped>,
     ) -> Result<SetOutcome, SetError> {
         let place = self.place(held).ok_or(SetError::Full)?;
-        let entry = self.append_plain(hash, key, value)?;
+        let entry = self.append(hash, key, value, stamped)?;
         if place.load(Ordering::Relaxed) != Entry::EMPTY.0 {
             self.count(Event::Evicted);
         }
         held.set(place, entry);
         self.count(Event::Inserted);
+        if stamped.is_some() {
+            self.counters.count_after(Event::Extended);
+        }
         Ok(SetOutcome::Inserted)
     }
 
@@ -253,13 +258,25 @@ impl<P: Probe> Store<P> {
     }
 
     #[inline]
-    fn append_plain(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<Entry, SetError> {
+    pub(super) fn append(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        value: &[u8],
+        stamped: Option<&Stamped>,
+    ) -> Result<Entry, SetError> {
         let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
-        let reserved = self.log.reserve(shape.granules()).map_err(|_| SetError::Full)?;
+        let granules = if stamped.is_some() { shape.granules_extended(self.mode) } else { shape.granules() };
+        // Keeps its pin until the item is written.
+        let reserved = self.log.reserve(granules).map_err(|_| SetError::Full)?;
         self.touch_pin();
         self.probe.touch(Structure::LogTail, 0..=0, Write);
         self.probe.touch(Structure::AppendedItem, blocks(0..shape.words()), Write);
-        item::write(self.log.item(reserved.position), key, value);
+        let item = self.log.item(reserved.position);
+        match stamped {
+            Some(stamped) => item::write_extended(item, granules, key, value, &stamped.words()),
+            None => item::write(item, key, value),
+        }
         Ok(self.entry(hash, reserved.position))
     }
 
