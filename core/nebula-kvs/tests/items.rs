@@ -100,7 +100,7 @@ fn an_expired_item_is_absent_to_every_operation() {
         let present = Put { condition: Condition::Present, ..at(110) };
         assert_eq!(put(&store, b"k", b"6", present), PutOutcome::NotStored);
         assert_eq!(put(&store, b"k", b"6", Put { condition: Condition::Cas(cas), ..at(110) }), PutOutcome::NotFound);
-        assert_eq!(store.append(hash, b"k", b"6", 110), Ok(PutOutcome::NotStored));
+        assert_eq!(store.concat(hash, b"k", b"6", End::Back, None, 110), Ok(PutOutcome::NotStored));
         let sum = store.add_to_number(hash, b"k", Delta::Up(1), None, 110);
         assert_eq!(sum, Ok(NumberOutcome::NotFound));
         assert!(!store.touch(hash, b"k", 500, 110));
@@ -132,12 +132,14 @@ fn additions_to_either_end_keep_flags_and_expiry() {
     for mode in BOTH {
         let store = store(mode);
         let hash = Store::hash(b"k");
-        assert_eq!(store.append(hash, b"k", b"x", 1), Ok(PutOutcome::NotStored));
+        assert_eq!(store.concat(hash, b"k", b"x", End::Back, None, 1), Ok(PutOutcome::NotStored));
         assert_eq!(store.concat(hash, b"k", b"x", End::Back, Some(1), 1), Ok(PutOutcome::NotFound));
         let cas = stored(&store, b"k", b"mid", Put { flags: 5, expires: 99, ..at(1) });
-        let Ok(PutOutcome::Stored { cas: second }) = store.append(hash, b"k", b" end", 2) else { panic!("there") };
+        let Ok(PutOutcome::Stored { cas: second }) = store.concat(hash, b"k", b" end", End::Back, None, 2) else {
+            panic!("there")
+        };
         assert_eq!(store.concat(hash, b"k", b"x", End::Front, Some(cas), 2), Ok(PutOutcome::Exists));
-        assert!(matches!(store.prepend(hash, b"k", &[b'a'; 300], 2), Ok(PutOutcome::Stored { .. })));
+        assert!(matches!(store.concat(hash, b"k", &[b'a'; 300], End::Front, None, 2), Ok(PutOutcome::Stored { .. })));
         let (value, meta) = get(&store, b"k", 3).expect("there");
         assert_eq!(value, [&[b'a'; 300][..], b"mid end"].concat());
         assert_eq!((meta.flags, meta.expires), (5, 99));
@@ -261,7 +263,7 @@ fn plain_operations_and_those_with_metadata_meet_on_one_key() {
         let (found, meta) = get(&store, b"k", 1).expect("there");
         assert_eq!((&found[..], meta), (&b"plain"[..], Meta { value_bytes: 5, ..Meta::default() }));
         assert_eq!(put(&store, b"k", b"x", Put { condition: Condition::Cas(0), ..at(1) }), PutOutcome::Exists);
-        assert!(matches!(store.append(hash, b"k", b"er", 1), Ok(PutOutcome::Stored { .. })));
+        assert!(matches!(store.concat(hash, b"k", b"er", End::Back, None, 1), Ok(PutOutcome::Stored { .. })));
         let cas = stored(&store, b"k", b"with", Put { flags: 4, expires: 50, ..at(2) });
         let mut plain = Vec::new();
         assert!(store.get(hash, b"k", &mut plain) && plain == b"with");
@@ -283,6 +285,9 @@ fn an_item_whose_metadata_does_not_fit_is_refused_and_the_old_one_kept() {
     stored(&store, b"k", &[1; 400], at(1));
     let refused = store.put(Store::hash(b"k"), b"k", &[2; 416], at(1));
     assert_eq!(refused, Err(SetError::ItemBytes { got: 456, max: 448 }));
-    assert_eq!(store.append(Store::hash(b"k"), b"k", &[2; 16], 1), Err(SetError::ItemBytes { got: 456, max: 448 }));
+    assert_eq!(
+        store.concat(Store::hash(b"k"), b"k", &[2; 16], End::Back, None, 1),
+        Err(SetError::ItemBytes { got: 456, max: 448 })
+    );
     assert_eq!(value(&store, b"k", 1), Some(vec![1; 400]));
 }

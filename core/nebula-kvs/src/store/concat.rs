@@ -65,14 +65,4 @@ impl<P: Probe> Store<P> {
         self.carry_after(outcome, granules);
         Ok(PutOutcome::Stored { cas })
     }
-
-    /// [`concat`](Self::concat) to the back, whatever the CAS number.
-    pub fn append(&self, hash: KeyHash, key: &[u8], bytes: &[u8], now: u32) -> Result<PutOutcome, SetError> {
-        self.concat(hash, key, bytes, End::Back, None, now)
-    }
-
-    /// [`concat`](Self::concat) to the front, whatever the CAS number.
-    pub fn prepend(&self, hash: KeyHash, key: &[u8], bytes: &[u8], now: u32) -> Result<PutOutcome, SetError> {
-        self.concat(hash, key, bytes, End::Front, None, now)
-    }
 }

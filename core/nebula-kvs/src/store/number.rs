@@ -6,6 +6,7 @@ use super::set::SetError;
 use crate::hash::KeyHash;
 use crate::probe::Probe;
 use nebula_sys::copy;
+use std::io::Write;
 
 /// The addition to a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +37,6 @@ pub enum NumberOutcome {
 
 /// More bytes than any number with spaces around it that a client would store.
 const BYTES_MAX: usize = 1 << 10;
-/// Digits of 2⁶⁴ − 1.
-const DIGITS_MAX: usize = 20;
 
 impl<P: Probe> Store<P> {
     /// Adds to the number in `key`'s value, in decimal digits; with `cas`, only if the item has
@@ -74,7 +73,10 @@ impl<P: Probe> Store<P> {
             Delta::Down(by) => number.saturating_sub(by),
         };
         old.fill(b' ');
-        let digits = write_digits(number, &mut text);
+        let mut rest = &mut text[..];
+        // Twenty digits have room.
+        let _ = write!(rest, "{number}");
+        let digits = BYTES_MAX - rest.len();
         let value = &text[..digits.max(value_bytes)];
         let stamped = self.stamp(&Put { flags: before.flags, expires: before.expires, now, ..Put::default() });
         self.store_extended(&mut held, Some(located), hash, key, value, &stamped)?;
@@ -92,29 +94,9 @@ fn number_of(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok().filter(|_| ends)?.parse().ok()
 }
 
-/// Writes the digits of `number` to the start of `to`; returns their number.
-fn write_digits(number: u64, to: &mut [u8]) -> usize {
-    let (mut reversed, mut digits, mut rest) = ([0; DIGITS_MAX], 0, number);
-    while digits == 0 || rest > 0 {
-        reversed[digits] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-        (digits, rest) = (digits + 1, rest / 10);
-    }
-    reversed[..digits].iter().rev().zip(to).for_each(|(from, to)| *to = *from);
-    digits
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_are_written_as_the_standard_library_writes_them() {
-        for number in [0, 9, 10, 12_345, u64::MAX - 1, u64::MAX] {
-            let mut text = [0; DIGITS_MAX];
-            let digits = write_digits(number, &mut text);
-            assert_eq!(text[..digits], *number.to_string().as_bytes());
-        }
-    }
 
     #[test]
     fn only_digits_below_2_64_are_a_number() {
