@@ -74,7 +74,7 @@ impl Unit {
     }
 
     /// Exact, unlike a float: a time since 1970 in nanoseconds has nineteen digits.
-    fn parse_decimal(self, text: &str) -> Option<u128> {
+    pub(crate) fn parse_decimal(self, text: &str) -> Option<u128> {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
         let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if !are_digits(whole) || !are_digits(decimals) {

@@ -238,14 +238,9 @@ impl<R: Read> Iterator for TraceReader<R> {
 }
 
 fn parse_time(text: &str) -> Option<Timestamp> {
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !are_digits(whole) || !are_digits(decimals) || decimals.len() > DECIMALS {
-        return None;
-    }
-    let fraction_ps: u64 = format!("{decimals:0<DECIMALS$}").parse().ok()?;
-    let whole_ps = whole.parse::<u64>().ok()?.checked_mul(PS_PER_US)?;
-    whole_ps.checked_add(fraction_ps).map(Timestamp::from_ps)
+    let has_few = text.split_once('.').is_none_or(|(_, decimals)| decimals.len() <= DECIMALS);
+    let ps = Unit::Us.parse_decimal(text).filter(|_| has_few)?;
+    u64::try_from(ps).ok().map(Timestamp::from_ps)
 }
 
 fn parse_key(text: &str) -> Option<Key> {
