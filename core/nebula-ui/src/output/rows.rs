@@ -2,15 +2,13 @@
 
 use std::io::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-
 use super::format::Format;
-use crate::{Align, Failure, Row};
+use crate::{Align, Cell, Failure, Row};
 
 /// Writes `rows` to `out`: a table with the first row's headings, or CSV with all rows' columns.
 pub(super) fn write_rows(out: &mut impl Write, format: Format, rows: &[Row]) -> Result<(), Failure> {
     match format {
-        Format::Table => Ok(writeln!(out, "{}", table(rows))?),
+        Format::Table => write_table(out, rows),
         Format::Json => write_json(out, rows),
         Format::Csv => write_csv(out, rows),
     }
@@ -50,23 +48,54 @@ fn from_csv(error: csv::Error) -> Failure {
 }
 
 /// The table without borders, so that text tools can cut and sort it.
-fn table(rows: &[Row]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    if let Some(first) = rows.first() {
-        table.set_header(first.cells().iter().map(|cell| cell.heading.as_ref()));
-        for (column, cell) in table.column_iter_mut().zip(first.cells()) {
-            column.set_cell_alignment(match cell.align {
-                Align::Left => CellAlignment::Left,
-                Align::Right => CellAlignment::Right,
-            });
-            column.set_padding((0, 2));
-        }
+fn write_table(out: &mut impl Write, rows: &[Row]) -> Result<(), Failure> {
+    let Some(first) = rows.first() else { return Ok(writeln!(out)?) };
+    let columns = Columns::of(rows, 1);
+    columns.write(out, first, |cell| &cell.heading)?;
+    rows.iter().try_for_each(|row| columns.write(out, row, |cell| &cell.text))
+}
+
+/// Width in characters and alignment of each column of a table.
+#[derive(Debug, Default)]
+pub(super) struct Columns(Vec<(usize, Align)>);
+
+impl Columns {
+    /// The columns of the first row, wide enough for its headings and for all of `rows`.
+    pub(super) fn of(rows: &[Row], width_min: usize) -> Self {
+        let first = rows.first().map_or(&[][..], Row::cells);
+        let column = |(at, head): (usize, &Cell)| {
+            let cells = rows.iter().filter_map(|row| row.cells().get(at));
+            let lines = cells.map(|cell| &*cell.text).chain([&*head.heading]).flat_map(str::lines);
+            (lines.map(|line| line.chars().count()).fold(width_min, usize::max), head.align)
+        };
+        Self(first.iter().enumerate().map(column).collect())
     }
-    rows.iter().for_each(|row| {
-        table.add_row(row.cells().iter().map(|cell| cell.text.as_str()));
-    });
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Writes the text that `text` selects from each cell; it may have several lines.
+    pub(super) fn write<'a>(
+        &self,
+        out: &mut impl Write,
+        row: &'a Row,
+        text: impl Fn(&'a Cell) -> &'a str,
+    ) -> Result<(), Failure> {
+        let texts: Vec<&str> = row.cells().iter().map(text).collect();
+        for line in 0..texts.iter().map(|text| text.split('\n').count()).max().unwrap_or(0) {
+            let padded = |(text, &(width, align)): (&&str, &(usize, Align))| {
+                let text = text.split('\n').nth(line).unwrap_or_default();
+                match align {
+                    Align::Left => format!("{text:width$}  "),
+                    Align::Right => format!("{text:>width$}  "),
+                }
+            };
+            let padded: String = texts.iter().zip(&self.0).map(padded).collect();
+            writeln!(out, "{}", padded.trim_end())?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -3,17 +3,17 @@
 use std::io::Write;
 
 use super::format::Format;
-use super::rows::write_rows;
+use super::rows::{Columns, write_rows};
 use super::{print, stdout};
-use crate::{Align, Cell, Failure, Row};
+use crate::{Failure, Row};
 
 /// Prints rows of one kind as they come. A table has the columns of the first row. CSV has the
 /// columns of all rows, so it is printed at the end.
 #[derive(Debug)]
 pub struct RowStream {
     format: Format,
-    /// Width of each column of the table in characters; empty before the first row.
-    widths: Vec<usize>,
+    /// Those of the table; none before the first row.
+    columns: Columns,
     kept: Vec<Row>,
 }
 
@@ -24,7 +24,7 @@ impl RowStream {
     /// A stream that has printed nothing.
     #[must_use]
     pub fn new(format: Format) -> Self {
-        Self { format, widths: Vec::new(), kept: Vec::new() }
+        Self { format, columns: Columns::default(), kept: Vec::new() }
     }
 
     /// Prints one row.
@@ -42,11 +42,11 @@ impl RowStream {
     fn write(&mut self, out: &mut impl Write, row: Row) -> Result<(), Failure> {
         match self.format {
             Format::Table => {
-                if self.widths.is_empty() {
-                    self.widths = widths(row.cells());
-                    heading_lines(row.cells(), &self.widths).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+                if self.columns.is_empty() {
+                    self.columns = Columns::of(std::slice::from_ref(&row), WIDTH_MIN);
+                    self.columns.write(out, &row, |cell| &cell.heading)?;
                 }
-                Ok(writeln!(out, "{}", columns(row.cells(), &self.widths, |cell| &cell.text))?)
+                self.columns.write(out, &row, |cell| &cell.text)
             }
             Format::Json => write_rows(out, self.format, std::slice::from_ref(&row)),
             Format::Csv => {
@@ -55,29 +55,6 @@ impl RowStream {
             }
         }
     }
-}
-
-fn widths(cells: &[Cell]) -> Vec<usize> {
-    let width = |cell: &Cell| {
-        let lines = cell.heading.lines().chain([cell.text.as_str()]);
-        lines.map(|line| line.chars().count()).fold(WIDTH_MIN, usize::max)
-    };
-    cells.iter().map(width).collect()
-}
-
-fn heading_lines(cells: &[Cell], widths: &[usize]) -> Vec<String> {
-    let lines = cells.iter().map(|cell| cell.heading.lines().count()).max().unwrap_or(0);
-    (0..lines).map(|line| columns(cells, widths, |cell| cell.heading.lines().nth(line).unwrap_or(""))).collect()
-}
-
-/// The text that `text` selects from each cell, in columns of these widths.
-fn columns<'a>(cells: &'a [Cell], widths: &[usize], text: impl Fn(&'a Cell) -> &'a str) -> String {
-    let padded = |(cell, &width): (&'a Cell, &usize)| match cell.align {
-        Align::Left => format!("{:width$}", text(cell)),
-        Align::Right => format!("{:>width$}", text(cell)),
-    };
-    let cells: Vec<String> = cells.iter().zip(widths).map(padded).collect();
-    cells.join("  ").trim_end().to_owned()
 }
 
 #[cfg(test)]
