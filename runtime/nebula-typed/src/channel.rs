@@ -8,7 +8,6 @@ use super::service::ServiceInfo;
 use super::status;
 use super::trace::TraceContext;
 use nebula::IntoEndpoints;
-use nebula::hooks::ClientHooks as _;
 use nebula::hooks::Glance;
 use nebula::{self as client, Client, SubmitError, Ticket};
 use nebula::{ClientConfig, Options};

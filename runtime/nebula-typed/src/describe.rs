@@ -15,7 +15,6 @@ use super::service::ServiceInfo;
 use super::status::{self, Code, Status};
 use nebula as client;
 use nebula::Reply;
-use nebula::hooks::ReplyHooks as _;
 use nebula::hooks::{AskOne, Greeting};
 use nebula_build::schema::{Fingerprint, Schema, fit};
 use std::sync::{Arc, Mutex, PoisonError};

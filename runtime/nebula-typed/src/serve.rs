@@ -9,7 +9,6 @@ use super::slot::Slot;
 use super::status::Status;
 use super::window::Window;
 use nebula::Reply;
-use nebula::hooks::ReplyHooks as _;
 use nebula::{Class, Service};
 use nebula_nic::Span;
 use nebula_nic::schedule::{RpcType, TYPES_MAX};

@@ -4,7 +4,6 @@ use super::message::{Encoding, Message};
 use super::status::{self, Status};
 use nebula::LaterReply;
 use nebula::Reply;
-use nebula::hooks::ReplyHooks as _;
 use std::marker::PhantomData;
 
 /// The place for a reply of the type `T`, which is written once.

@@ -10,7 +10,6 @@ use super::status;
 use super::trace::TraceContext;
 use nebula::AsyncClient;
 use nebula::IntoEndpoints;
-use nebula::hooks::AsyncClientHooks as _;
 use nebula::{ClientConfig, Options};
 use std::pin::pin;
 use std::sync::Arc;

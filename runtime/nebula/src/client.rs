@@ -174,8 +174,9 @@ impl Client {
     }
 
     /// Sends `request` followed by `tail`; `None` unless both fit a ring of shared memory at once.
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
+    pub fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
         match &mut self.link {
             Link::Shm(shm) => shm.submit_and(request, tail, key_hash),
             Link::Udp(_) | Link::Balanced(_) | Link::OneSided(_) => None,
@@ -184,8 +185,9 @@ impl Client {
 
     /// Has `put` write a request into the ring of shared memory and return its length in bytes;
     /// `None` if there is no such ring or no room.
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn submit_whole(
+    pub fn submit_whole(
         &mut self,
         key_hash: u32,
         put: impl FnOnce(&[AtomicU64]) -> Option<usize>,
@@ -394,18 +396,21 @@ impl Client {
     }
 
     /// The first half of [`poll`](Self::poll): a reply that has come over a ring.
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn glance(&mut self) -> Glance {
+    pub fn glance(&mut self) -> Glance {
         self.link.glance()
     }
 
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn taken(&self, bytes: u32) -> &[u8] {
+    pub fn taken(&self, bytes: u32) -> &[u8] {
         self.link.taken(bytes)
     }
 
     /// The second half of [`poll`](Self::poll), where the [first](Self::glance) asks for it.
-    pub(crate) fn poll_otherwise(&mut self) -> Option<Completion<'_>> {
+    #[doc(hidden)]
+    pub fn poll_otherwise(&mut self) -> Option<Completion<'_>> {
         self.link.poll_otherwise()
     }
 
@@ -465,17 +470,20 @@ impl Client {
 
     /// Binds to this run of the server: once another run answers, every RPC ends as if it were
     /// gone.
-    pub(crate) fn bind_to_server(&mut self) {
+    #[doc(hidden)]
+    pub fn bind_to_server(&mut self) {
         self.link.bind_to_server();
     }
 
-    pub(crate) fn waits_for(&self, options: &Options) -> Option<Span> {
+    #[doc(hidden)]
+    pub fn waits_for(&self, options: &Options) -> Option<Span> {
         self.link.waits_for(options)
     }
 
     /// Has `greeting` ask the server, or each of several whenever it is connected. Returns whether
     /// it accepted one.
-    pub(crate) fn greet(&mut self, greeting: std::sync::Arc<Greeting>) -> bool {
+    #[doc(hidden)]
+    pub fn greet(&mut self, greeting: std::sync::Arc<Greeting>) -> bool {
         self.link.greet(greeting)
     }
 

@@ -179,24 +179,29 @@ impl AsyncClient {
         self.shared.with(|state| state.set_keys(keys));
     }
 
-    pub(crate) fn bind_to_server(&self) {
+    #[doc(hidden)]
+    pub fn bind_to_server(&self) {
         self.shared.with(|state| state.bind_to_server());
     }
 
-    pub(crate) fn greet(&self, greeting: Arc<super::balanced::Greeting>) -> bool {
+    #[doc(hidden)]
+    pub fn greet(&self, greeting: Arc<super::balanced::Greeting>) -> bool {
         self.shared.with(|state| state.greet(greeting))
     }
 
     /// The time limit that the request must carry to the server.
-    pub(crate) fn waits_for(&self, options: &Options) -> Option<Span> {
+    #[doc(hidden)]
+    pub fn waits_for(&self, options: &Options) -> Option<Span> {
         self.shared.with(|state| state.link().waits_for(options))
     }
 
-    pub(crate) fn is_timed(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_timed(&self) -> bool {
         self.shared.with(|state| state.link().deadline()) != Span::MAX
     }
 
-    pub(crate) fn has_several_servers(&self) -> bool {
+    #[doc(hidden)]
+    pub fn has_several_servers(&self) -> bool {
         self.shared.with(|state| matches!(state.link(), Link::Balanced(_)))
     }
 

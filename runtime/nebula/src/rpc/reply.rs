@@ -122,8 +122,9 @@ impl<'a> Reply<'a> {
     }
 
     /// Reads whether the client has cancelled the RPC, for a reply that goes into its ring.
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn asked(&self) -> Option<Asked<'a>> {
+    pub fn asked(&self) -> Option<Asked<'a>> {
         if self.ending.is_none() { Some(Asked::new(self.line, self.position)) } else { None }
     }
 
@@ -158,8 +159,9 @@ impl<'a> Reply<'a> {
         }
     }
 
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn write_and(&mut self, bytes: &[u8], tail: [u8; 4]) {
+    pub fn write_and(&mut self, bytes: &[u8], tail: [u8; 4]) {
         let end = bytes.len() + tail.len();
         if self.bytes == 0 && end <= IN_LINE_BYTES {
             store_bytes_and(&self.line[HEADER_WORDS..], bytes, tail);
@@ -172,8 +174,9 @@ impl<'a> Reply<'a> {
 
     /// Lets `put` write the whole reply into its first slot and return its length in bytes. Returns
     /// whether it did: nothing was written before, and `put` had room.
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn write_whole(&mut self, put: impl FnOnce(&[AtomicU64]) -> Option<usize>) -> bool {
+    pub fn write_whole(&mut self, put: impl FnOnce(&[AtomicU64]) -> Option<usize>) -> bool {
         let bytes = if self.bytes == 0 { put(self.slots.payload(self.position)) } else { None };
         self.bytes = bytes.map_or(self.bytes, shorter);
         bytes.is_some()
@@ -277,24 +280,28 @@ impl<'a> Reply<'a> {
     }
 
     /// Whether the reply is empty, not too large and not refused.
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn is_untouched(&self) -> bool {
+    pub fn is_untouched(&self) -> bool {
         self.bytes == 0
     }
 
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) const fn has_no_caller(&self) -> bool {
+    pub const fn has_no_caller(&self) -> bool {
         self.ending.is_none()
     }
 
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn take_caller(&mut self) -> Option<Caller> {
+    pub fn take_caller(&mut self) -> Option<Caller> {
         self.ending.as_mut().map(|ending| ending.take_caller())
     }
 
     /// Gives back what [`take_caller`](Self::take_caller) moved out.
+    #[doc(hidden)]
     #[cold]
-    pub(crate) fn give_back(&mut self, caller: Caller) {
+    pub fn give_back(&mut self, caller: Caller) {
         if let Some(ending) = &mut self.ending {
             ending.cancel = caller.cancel;
         }
