@@ -35,6 +35,7 @@ use nebula_sys::sync::AtomicU64;
 use one_sided::Wanted;
 pub use shm::Glance;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use udp::UdpClient;
 
 /// A connection to a server, or one to each of several that have the same service.
@@ -187,11 +188,7 @@ impl Client {
     /// `None` if there is no such ring or no room.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn submit_whole(
-        &mut self,
-        key_hash: u32,
-        put: impl FnOnce(&[AtomicU64]) -> Option<usize>,
-    ) -> Option<Ticket> {
+    pub fn submit_whole(&mut self, key_hash: u32, put: impl FnOnce(&[AtomicU64]) -> Option<usize>) -> Option<Ticket> {
         match &mut self.link {
             Link::Shm(shm) => shm.submit_put(key_hash, put),
             Link::Udp(_) | Link::Balanced(_) | Link::OneSided(_) => None,
@@ -483,7 +480,7 @@ impl Client {
     /// Has `greeting` ask the server, or each of several whenever it is connected. Returns whether
     /// it accepted one.
     #[doc(hidden)]
-    pub fn greet(&mut self, greeting: std::sync::Arc<Greeting>) -> bool {
+    pub fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         self.link.greet(greeting)
     }
 
@@ -519,13 +516,13 @@ impl Client {
     /// executes no RPC whose reply would not fit.
     #[must_use]
     pub fn reply_bytes_max(&self) -> Option<u32> {
-        self.link.reply_bytes_max()
+        self.link.server_reply_bytes_max()
     }
 
     /// Bytes of the ring that this client shares with the server; over UDP, of the client's
     /// buffers.
     #[must_use]
     pub fn ring_bytes(&self) -> usize {
-        self.link.ring_bytes()
+        self.link.buffer_bytes()
     }
 }

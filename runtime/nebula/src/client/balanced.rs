@@ -19,7 +19,7 @@ mod rpcs;
 pub(crate) use member::greet;
 pub use member::{AskOne, Greeting};
 
-use super::call::{Caller, call};
+use super::call::{Caller, Patience, call};
 use super::connection::{Connection, Rest};
 use super::error::{CallError, ConnectError, SubmitError};
 use super::ticket::{Completion, Ticket};
@@ -44,10 +44,6 @@ use std::time::Duration;
 const GRACE: Span = Span::from_ms(100);
 /// How often it checks connections, members and health.
 const LOOK_EVERY: Span = Span::from_ms(1);
-/// How long a call polls before it sleeps: about the cost of a wake-up.
-const SPIN: Span = Span::from_us(20);
-/// Polls of a spinning call before it yields between polls.
-const SPINS: u32 = 2048;
 
 #[derive(Debug)]
 pub(crate) struct Balanced<L> {
@@ -236,7 +232,7 @@ impl<L: Connection> Balanced<L> {
                     let _ = epoll::add(epoll, socket, EventData::new_u64(server as u64), EventFlags::IN);
                 }
                 if self.is_armed.get() {
-                    connection.look().into_iter().for_each(L::arm);
+                    connection.look().into_iter().for_each(|link| link.set_armed(true));
                 }
                 // Its welcome was a sign of life.
                 self.rpcs.servers.find(number);
@@ -472,9 +468,8 @@ impl<L: Connection> Balanced<L> {
                 _ => return std::thread::yield_now(),
             }
         }
-        let nanos = timeout.min(Span::from_secs(3600)).as_ps().div_ceil(1000);
-        let (tv_sec, tv_nsec) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-        let timeout = Timespec { tv_sec: tv_sec.try_into().unwrap_or(0), tv_nsec: tv_nsec.try_into().unwrap_or(0) };
+        let timeout = Duration::from_nanos(timeout.min(Span::from_secs(3600)).as_ps().div_ceil(1000));
+        let timeout = Timespec::try_from(timeout).unwrap_or_default();
         // An interrupted wait counts as a wait.
         let _ = poll(&mut sockets, Some(&timeout));
     }
@@ -484,14 +479,9 @@ impl<L: Connection> Balanced<L> {
         Ok(self.rpcs.reply(bytes))
     }
 
-    pub(super) fn arm(&self) {
-        self.is_armed.set(true);
-        self.connections.iter().filter_map(Member::look).for_each(L::arm);
-    }
-
-    pub(super) fn disarm(&self) {
-        self.is_armed.set(false);
-        self.connections.iter().filter_map(Member::look).for_each(L::disarm);
+    pub(super) fn set_armed(&self, is_armed: bool) {
+        self.is_armed.set(is_armed);
+        self.up().for_each(|link| link.set_armed(is_armed));
     }
 
     pub(super) fn take_wake_ups(&mut self) {
@@ -551,12 +541,12 @@ impl<L: Connection> Balanced<L> {
         self.up().map(L::rpc_bytes_max).min().unwrap_or(0)
     }
 
-    pub(super) fn reply_bytes_max(&self) -> Option<u32> {
-        self.up().map(L::reply_bytes_max).max().flatten()
+    pub(super) fn server_reply_bytes_max(&self) -> Option<u32> {
+        self.up().map(L::server_reply_bytes_max).max().flatten()
     }
 
-    pub(super) fn ring_bytes(&self) -> usize {
-        self.up().map(L::ring_bytes).sum()
+    pub(super) fn buffer_bytes(&self) -> usize {
+        self.up().map(L::buffer_bytes).sum()
     }
 }
 
@@ -592,17 +582,12 @@ fn name_of(endpoint: &Endpoint) -> u64 {
     hasher.finish()
 }
 
-pub(super) struct Patience {
-    started: Timestamp,
-    spins: u32,
-}
-
 impl<L: Connection> Caller for Balanced<L> {
     type Place = usize;
     type Patience = Patience;
 
     fn patience(&mut self) -> Patience {
-        Patience { started: self.now(), spins: 0 }
+        Patience::new(self.now())
     }
 
     fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
@@ -614,17 +599,8 @@ impl<L: Connection> Caller for Balanced<L> {
     }
 
     fn pause(&mut self, patience: &mut Patience) -> bool {
-        let waited = self.now() - patience.started;
-        if waited >= self.call_timeout {
-            return false;
-        }
-        patience.spins = patience.spins.saturating_add(1);
-        match self.wait {
-            Wait::Block if waited >= SPIN => self.wait(self.call_timeout - waited),
-            Wait::Spin if patience.spins >= SPINS => std::thread::yield_now(),
-            Wait::Block | Wait::Spin => std::hint::spin_loop(),
-        }
-        true
+        let (now, wait) = (self.now(), (self.wait, self.call_timeout));
+        patience.pause(now, wait, |left| self.wait(left))
     }
 
     fn not_sent(error: SubmitError) -> CallError {

@@ -2,7 +2,13 @@
 
 use super::error::{CallError, SubmitError};
 use super::ticket::Ticket;
-use crate::config::client::Options;
+use crate::config::client::{Options, Wait};
+use nebula_nic::{Span, Timestamp};
+
+/// How long a call polls before it sleeps: about the cost of a wake-up.
+const SPIN: Span = Span::from_us(20);
+/// Polls of a spinning call before it yields between polls.
+const SPINS: u32 = 2048;
 
 /// A client that can wait for an RPC.
 pub(super) trait Caller {
@@ -50,5 +56,33 @@ pub(super) fn call<C: Caller>(client: &mut C, request: &[u8], options: Options) 
                 return Err(CallError::TimedOut);
             }
         }
+    }
+}
+
+/// The wait of a call by a client that reads the clock at each look.
+pub(super) struct Patience {
+    started: Timestamp,
+    spins: u32,
+}
+
+impl Patience {
+    pub(super) fn new(started: Timestamp) -> Self {
+        Self { started, spins: 0 }
+    }
+
+    /// As [`Caller::pause`]; `sleep` sleeps for the given time at most.
+    #[inline]
+    pub(super) fn pause(&mut self, now: Timestamp, (wait, limit): (Wait, Span), sleep: impl FnOnce(Span)) -> bool {
+        let waited = now - self.started;
+        if waited >= limit {
+            return false;
+        }
+        self.spins = self.spins.saturating_add(1);
+        match wait {
+            Wait::Block if waited >= SPIN => sleep(limit - waited),
+            Wait::Spin if self.spins >= SPINS => std::thread::yield_now(),
+            Wait::Block | Wait::Spin => std::hint::spin_loop(),
+        }
+        true
     }
 }

@@ -43,17 +43,15 @@ pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
 
     fn rpc_bytes_max(&self) -> u32;
 
-    fn reply_bytes_max(&self) -> Option<u32>;
+    fn server_reply_bytes_max(&self) -> Option<u32>;
 
-    fn ring_bytes(&self) -> usize;
+    fn buffer_bytes(&self) -> usize;
 
     fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>));
 
-    /// Over shared memory: asks the server for a wake-up. The caller must look at all outstanding
-    /// RPCs afterwards.
-    fn arm(&self);
-
-    fn disarm(&self);
+    /// Over shared memory: asks the server for a wake-up, or for none. A caller that asks for one
+    /// must look at all outstanding RPCs afterwards.
+    fn set_armed(&self, is_armed: bool);
 
     fn take_wake_ups(&mut self);
 
@@ -71,4 +69,14 @@ pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
 
     /// How long there is no room for an RPC, whatever is answered.
     fn paced_for(&mut self) -> Option<Span>;
+
+    fn wait(&mut self, timeout: Span);
+
+    /// Payload bytes of a packet, for one-sided operations.
+    fn packet_bytes(&self) -> u32;
+
+    /// As [`poll`](Self::poll), for one-sided operations.
+    fn poll_next(&mut self) -> Option<Completion<'_>>;
+
+    fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError>;
 }

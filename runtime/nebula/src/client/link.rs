@@ -1,11 +1,10 @@
 //! A connection over any transport, or one to each of several servers: the base of
 //! [`Client`](crate::Client) and of `AsyncClient`.
 
-use super::balanced::Balanced;
-use super::balanced::{Greeting, greet};
+use super::balanced::{Balanced, Greeting, greet};
 use super::connection::{Connection, Rest};
 use super::error::{CallError, ConnectError, SubmitError};
-use super::one_sided::{Carrier, Mapped, OneSided};
+use super::one_sided::{Mapped, OneSided};
 use super::shm::Glance;
 use super::shm::ShmClient;
 use super::ticket::{Completion, Ticket};
@@ -28,6 +27,18 @@ pub(super) enum Link {
     Balanced(Box<Balanced<Link>>),
     /// Over either, with operations on the same connection.
     OneSided(Box<OneSided<Link>>),
+}
+
+/// Calls the connection's method of this name; over UDP its session's.
+macro_rules! forward {
+    ($link:ident.$method:ident $arguments:tt) => {
+        match $link {
+            Self::Shm(shm) => shm.$method $arguments,
+            Self::Udp(udp) => udp.session.$method $arguments,
+            Self::Balanced(balanced) => balanced.$method $arguments,
+            Self::OneSided(operations) => operations.carrier.$method $arguments,
+        }
+    };
 }
 
 impl Link {
@@ -71,15 +82,6 @@ impl Link {
         Ok((Self::Balanced(Box::new(Balanced::over(links, &time, config)?)), time))
     }
 
-    pub(super) fn wait(&mut self, timeout: Span) {
-        match self {
-            Self::Shm(shm) => shm.wait(timeout),
-            Self::Udp(udp) => udp.wait(timeout),
-            Self::Balanced(balanced) => balanced.wait(timeout),
-            Self::OneSided(operations) => operations.wait(timeout),
-        }
-    }
-
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         match self {
             Self::Balanced(balanced) => balanced.greet(greeting),
@@ -90,12 +92,7 @@ impl Link {
     }
 
     pub(super) fn deadline(&self) -> Span {
-        match self {
-            Self::Shm(shm) => shm.deadline(),
-            Self::Udp(udp) => udp.deadline(),
-            Self::Balanced(balanced) => balanced.deadline(),
-            Self::OneSided(operations) => operations.carrier.deadline(),
-        }
+        forward!(self.deadline())
     }
 
     /// The time limit that a request must carry itself: over UDP the header has it.
@@ -219,7 +216,7 @@ impl Connection for Link {
     fn cancel(&mut self, ticket: Ticket) -> bool {
         match self {
             Self::Shm(shm) => shm.cancel(ticket),
-            Self::Udp(udp) => udp.cancel(ticket),
+            Self::Udp(udp) => udp.session.cancel(ticket),
             Self::Balanced(balanced) => balanced.cancel(ticket),
             Self::OneSided(operations) => operations.cancel(ticket),
         }
@@ -237,7 +234,7 @@ impl Connection for Link {
     fn set_keys(&mut self, keys: &Keys) {
         match self {
             Self::Shm(_) => {}
-            Self::Udp(udp) => udp.set_keys(keys),
+            Self::Udp(udp) => udp.session.set_keys(keys),
             Self::Balanced(balanced) => balanced.set_keys(keys),
             Self::OneSided(operations) => operations.carrier.set_keys(keys),
         }
@@ -246,7 +243,7 @@ impl Connection for Link {
     fn bind_to_server(&mut self) {
         match self {
             Self::Shm(_) => {}
-            Self::Udp(udp) => udp.bind_to_server(),
+            Self::Udp(udp) => udp.session.bind_to_server(),
             Self::Balanced(balanced) => balanced.bind_to_server(),
             Self::OneSided(operations) => operations.carrier.bind_to_server(),
         }
@@ -256,46 +253,26 @@ impl Connection for Link {
     fn outstanding(&self) -> u32 {
         match self {
             Self::Shm(shm) => shm.outstanding(),
-            Self::Udp(udp) => udp.outstanding(),
+            Self::Udp(udp) => udp.session.outstanding(),
             Self::Balanced(balanced) => balanced.outstanding(),
             Self::OneSided(operations) => operations.outstanding(),
         }
     }
 
     fn slo(&self) -> Span {
-        match self {
-            Self::Shm(shm) => shm.slo(),
-            Self::Udp(udp) => udp.slo(),
-            Self::Balanced(balanced) => balanced.slo(),
-            Self::OneSided(operations) => operations.carrier.slo(),
-        }
+        forward!(self.slo())
     }
 
     fn rpc_bytes_max(&self) -> u32 {
-        match self {
-            Self::Shm(shm) => shm.rpc_bytes_max(),
-            Self::Udp(udp) => udp.rpc_bytes_max(),
-            Self::Balanced(balanced) => balanced.rpc_bytes_max(),
-            Self::OneSided(operations) => operations.carrier.rpc_bytes_max(),
-        }
+        forward!(self.rpc_bytes_max())
     }
 
-    fn reply_bytes_max(&self) -> Option<u32> {
-        match self {
-            Self::Shm(shm) => shm.reply_bytes_max(),
-            Self::Udp(udp) => udp.reply_bytes_max(),
-            Self::Balanced(balanced) => balanced.reply_bytes_max(),
-            Self::OneSided(operations) => operations.carrier.reply_bytes_max(),
-        }
+    fn server_reply_bytes_max(&self) -> Option<u32> {
+        forward!(self.server_reply_bytes_max())
     }
 
-    fn ring_bytes(&self) -> usize {
-        match self {
-            Self::Shm(shm) => shm.ring_bytes(),
-            Self::Udp(udp) => udp.buffer_bytes(),
-            Self::Balanced(balanced) => balanced.ring_bytes(),
-            Self::OneSided(operations) => operations.carrier.ring_bytes(),
-        }
+    fn buffer_bytes(&self) -> usize {
+        forward!(self.buffer_bytes())
     }
 
     fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
@@ -307,21 +284,12 @@ impl Connection for Link {
         }
     }
 
-    fn arm(&self) {
+    fn set_armed(&self, is_armed: bool) {
         match self {
-            Self::Shm(shm) => shm.arm(),
+            Self::Shm(shm) => shm.ring.set_armed(is_armed),
             Self::Udp(_) => {}
-            Self::Balanced(balanced) => balanced.arm(),
-            Self::OneSided(operations) => operations.carrier.arm(),
-        }
-    }
-
-    fn disarm(&self) {
-        match self {
-            Self::Shm(shm) => shm.disarm(),
-            Self::Udp(_) => {}
-            Self::Balanced(balanced) => balanced.disarm(),
-            Self::OneSided(operations) => operations.carrier.disarm(),
+            Self::Balanced(balanced) => balanced.set_armed(is_armed),
+            Self::OneSided(operations) => operations.carrier.set_armed(is_armed),
         }
     }
 
@@ -344,7 +312,7 @@ impl Connection for Link {
 
     fn socket(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Shm(shm) => Some(shm.socket()),
+            Self::Shm(shm) => Some(shm.ring.socket()),
             Self::Udp(udp) => udp.socket(),
             Self::Balanced(balanced) => balanced.socket(),
             Self::OneSided(operations) => operations.carrier.socket(),
@@ -352,35 +320,32 @@ impl Connection for Link {
     }
 
     fn due(&mut self) -> Option<Span> {
-        match self {
-            Self::Shm(shm) => shm.due(),
-            Self::Udp(udp) => udp.due(),
-            Self::Balanced(balanced) => balanced.due(),
-            Self::OneSided(operations) => operations.carrier.due(),
-        }
+        forward!(self.due())
     }
 
     #[cfg(feature = "tower")]
     fn has_room(&mut self) -> bool {
-        match self {
-            Self::Shm(shm) => shm.has_room(),
-            Self::Udp(udp) => udp.has_room(),
-            Self::Balanced(balanced) => balanced.has_room(),
-            Self::OneSided(operations) => operations.carrier.has_room(),
-        }
+        forward!(self.has_room())
     }
 
     fn paced_for(&mut self) -> Option<Span> {
         match self {
             Self::Shm(_) => None,
-            Self::Udp(udp) => udp.paced_for(),
+            Self::Udp(udp) => udp.session.paced_for(),
             Self::Balanced(balanced) => balanced.paced_for(),
             Self::OneSided(operations) => operations.carrier.paced_for(),
         }
     }
-}
 
-impl Carrier for Link {
+    fn wait(&mut self, timeout: Span) {
+        match self {
+            Self::Shm(shm) => shm.wait(timeout),
+            Self::Udp(udp) => udp.wait(timeout),
+            Self::Balanced(balanced) => balanced.wait(timeout),
+            Self::OneSided(operations) => operations.wait(timeout),
+        }
+    }
+
     fn packet_bytes(&self) -> u32 {
         match self {
             Self::Shm(shm) => shm.packet_bytes(),
@@ -406,9 +371,5 @@ impl Carrier for Link {
             Self::Balanced(_) => Err(SubmitError::NotOneSided),
             Self::OneSided(operations) => operations.carrier.submit_operation(token, message),
         }
-    }
-
-    fn wait_for(&mut self, timeout: Span) {
-        self.wait(timeout);
     }
 }

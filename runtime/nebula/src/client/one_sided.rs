@@ -33,16 +33,6 @@ pub(crate) const BYTES_MAX: usize = 64 << 20;
 const SPINS: u32 = 2048;
 const NAP: Span = Span::from_us(100);
 
-pub(crate) trait Carrier: Connection {
-    fn packet_bytes(&self) -> u32;
-
-    fn poll_next(&mut self) -> Option<Completion<'_>>;
-
-    fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError>;
-
-    fn wait_for(&mut self, timeout: Span);
-}
-
 #[derive(Debug)]
 pub(crate) struct OneSided<C> {
     pub(super) carrier: C,
@@ -59,7 +49,7 @@ pub(crate) struct OneSided<C> {
     timeout: Duration,
 }
 
-impl<C: Carrier> OneSided<C> {
+impl<C: Connection> OneSided<C> {
     pub(crate) fn new(carrier: C, mapped: Vec<Mapped>, config: &ClientConfig) -> Self {
         let slots = config.slots.next_power_of_two();
         Self {
@@ -256,7 +246,7 @@ impl<C: Carrier> OneSided<C> {
                 return Err(CallError::TimedOut);
             }
             match self.wait {
-                Wait::Block => self.carrier.wait_for(NAP),
+                Wait::Block => self.carrier.wait(NAP),
                 Wait::Spin => std::thread::yield_now(),
             }
         }
@@ -270,7 +260,7 @@ impl<C: Carrier> OneSided<C> {
 
     pub(crate) fn wait(&mut self, timeout: Span) {
         if self.ended.is_empty() {
-            self.carrier.wait_for(timeout);
+            self.carrier.wait(timeout);
         }
     }
 }

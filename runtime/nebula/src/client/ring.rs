@@ -97,7 +97,6 @@ pub(crate) struct Ring {
     tells_cancels: bool,
     clock: Clock,
     looked_ticks: u64,
-    call_timeout: Duration,
     /// The oldest RPC at the last look without an answer, and since when it is the oldest.
     waited_for: u32,
     waited_ticks: u64,
@@ -163,8 +162,7 @@ fn wait_readable(socket: &OwnedFd, within: Duration) -> bool {
     let until = Instant::now() + within;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let timeout =
-            Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(0), tv_nsec: left.subsec_nanos().into() };
+        let timeout = Timespec::try_from(left).unwrap_or_default();
         match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
             Ok(ready) => return ready > 0,
             Err(rustix::io::Errno::INTR) => {}
@@ -192,7 +190,6 @@ impl Ring {
             tells_cancels: false,
             clock: Clock::new(),
             looked_ticks: 0,
-            call_timeout: Duration::from_secs(5),
             waited_for: 0,
             waited_ticks: 0,
             yielding: Yielding::new(),
@@ -202,14 +199,6 @@ impl Ring {
     #[inline(always)]
     pub(crate) fn geometry(&self) -> Geometry {
         self.geometry
-    }
-
-    pub(crate) fn set_call_timeout(&mut self, timeout: Duration) {
-        self.call_timeout = timeout;
-    }
-
-    pub(crate) fn call_timeout(&self) -> Duration {
-        self.call_timeout
     }
 
     #[inline(always)]
@@ -485,16 +474,12 @@ impl Ring {
         self.socket.as_fd()
     }
 
-    /// Asks for a wake-up at the next answer. The caller must look at all slots afterwards.
-    pub(crate) fn arm(&self) {
+    /// Asks for a wake-up at the next answer, or for none. A caller that asks for one must look at
+    /// all slots afterwards.
+    pub(crate) fn set_armed(&self, is_armed: bool) {
         if self.may_sleep {
-            SleepWord::new(sleep_word(&self.memory, self.geometry)).arm();
-        }
-    }
-
-    pub(crate) fn disarm(&self) {
-        if self.may_sleep {
-            SleepWord::new(sleep_word(&self.memory, self.geometry)).disarm();
+            let word = SleepWord::new(sleep_word(&self.memory, self.geometry));
+            if is_armed { word.arm() } else { word.disarm() }
         }
     }
 

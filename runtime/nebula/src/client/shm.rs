@@ -19,7 +19,8 @@ use nebula_sys::copy::{UNIT_BYTES, store_bytes};
 use nebula_sys::fork::ForkMark;
 use nebula_sys::sync::AtomicU64;
 use std::collections::VecDeque;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// Polls without a result before other slots, deadlines and the server are checked.
 const MISSES_PER_LOOK: u32 = 4;
@@ -43,7 +44,7 @@ pub enum Glance {
 /// again after a NACK, is in the requester too.
 #[derive(Debug)]
 pub(crate) struct ShmClient {
-    ring: Ring,
+    pub(super) ring: Ring,
     mark: ForkMark,
     /// Requests shorter than this go the short way: one packet in one slot, unknown to the
     /// requester.
@@ -54,6 +55,7 @@ pub(crate) struct ShmClient {
     misses: u32,
     /// The longest wait for an RPC; [`Span::MAX`] without limit.
     deadline: Span,
+    call_timeout: Duration,
     requester: Requester,
     snid: NodeId,
     status: StatusReader,
@@ -78,8 +80,7 @@ impl ShmClient {
     pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Self, ConnectError> {
         let mark =
             ForkMark::new().map_err(|cause| ConnectError::System { endpoint: format!("shm://{name}"), cause })?;
-        let ring::Connected { mut ring, welcome, status, regions } = ring::connect(name, config, may_sleep)?;
-        ring.set_call_timeout(config.call_timeout.into());
+        let ring::Connected { ring, welcome, status, regions } = ring::connect(name, config, may_sleep)?;
         let geometry = ring.geometry();
         let said = Some(welcome.reply_bytes_max).filter(|&bytes| bytes > 0);
         // Rounded up to whole slots, which the server may fill.
@@ -105,6 +106,7 @@ impl ShmClient {
             retained: Retained::new(config.keeps_requests()),
             is_timed: config.is_timed(),
             deadline: config.deadline,
+            call_timeout: config.call_timeout.into(),
             snid: NodeId(welcome.snid),
             status: StatusReader::new(status, welcome.status_bytes as usize),
             clock: Clock::new(),
@@ -350,22 +352,10 @@ impl ShmClient {
         }
     }
 
-    pub(crate) fn arm(&self) {
-        self.ring.arm();
-    }
-
-    pub(crate) fn disarm(&self) {
-        self.ring.disarm();
-    }
-
     pub(crate) fn take_wake_ups(&mut self) {
         if self.ring.take_wake_ups() {
             self.give_up_all(Some(&CallError::ServerGone));
         }
-    }
-
-    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        self.ring.socket()
     }
 
     /// Whether a short request can be sent, or would fail at once.
@@ -404,11 +394,11 @@ impl ShmClient {
         self.rpc_bytes_max
     }
 
-    pub(crate) fn reply_bytes_max(&self) -> Option<u32> {
+    pub(crate) fn server_reply_bytes_max(&self) -> Option<u32> {
         self.server_reply_bytes_max
     }
 
-    pub(crate) fn ring_bytes(&self) -> usize {
+    pub(crate) fn buffer_bytes(&self) -> usize {
         self.ring.geometry().bytes()
     }
 
@@ -561,7 +551,7 @@ impl Caller for ShmClient {
     type Patience = ring::Idle;
 
     fn patience(&mut self) -> ring::Idle {
-        ring::Idle::new(self.ring.call_timeout())
+        ring::Idle::new(self.call_timeout)
     }
 
     #[inline]

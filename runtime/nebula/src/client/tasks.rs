@@ -176,39 +176,39 @@ impl AsyncClient {
 
     /// Replaces the keys, as [`Client::set_keys`](crate::Client::set_keys) does.
     pub fn set_keys(&self, keys: &Keys) {
-        self.shared.with(|state| state.set_keys(keys));
+        self.shared.with(|state| state.link.set_keys(keys));
     }
 
     #[doc(hidden)]
     pub fn bind_to_server(&self) {
-        self.shared.with(|state| state.bind_to_server());
+        self.shared.with(|state| state.link.bind_to_server());
     }
 
     #[doc(hidden)]
     pub fn greet(&self, greeting: Arc<super::balanced::Greeting>) -> bool {
-        self.shared.with(|state| state.greet(greeting))
+        self.shared.with(|state| state.link.greet(greeting))
     }
 
     /// The time limit that the request must carry to the server.
     #[doc(hidden)]
     pub fn waits_for(&self, options: &Options) -> Option<Span> {
-        self.shared.with(|state| state.link().waits_for(options))
+        self.shared.with(|state| state.link.waits_for(options))
     }
 
     #[doc(hidden)]
     pub fn is_timed(&self) -> bool {
-        self.shared.with(|state| state.link().deadline()) != Span::MAX
+        self.shared.with(|state| state.link.deadline()) != Span::MAX
     }
 
     #[doc(hidden)]
     pub fn has_several_servers(&self) -> bool {
-        self.shared.with(|state| matches!(state.link(), Link::Balanced(_)))
+        self.shared.with(|state| matches!(state.link, Link::Balanced(_)))
     }
 
     /// The server's counters, over shared memory.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
-        self.shared.with(|state| state.link().status().map(StatusReader::read))
+        self.shared.with(|state| state.link.status().map(StatusReader::read))
     }
 
     /// RPCs sent and not ended.
@@ -220,18 +220,18 @@ impl AsyncClient {
     /// The server's SLO.
     #[must_use]
     pub fn slo(&self) -> Span {
-        self.shared.with(|state| state.link().slo())
+        self.shared.with(|state| state.link.slo())
     }
 
     /// The longest request that the server takes and this client has room for, in bytes.
     #[must_use]
     pub fn rpc_bytes_max(&self) -> u32 {
-        self.shared.with(|state| state.link().rpc_bytes_max())
+        self.shared.with(|state| state.link.rpc_bytes_max())
     }
 
     /// The longest reply that the server announces, in bytes; `None` if it announces none.
     #[must_use]
     pub fn reply_bytes_max(&self) -> Option<u32> {
-        self.shared.with(|state| state.link().reply_bytes_max())
+        self.shared.with(|state| state.link.server_reply_bytes_max())
     }
 }

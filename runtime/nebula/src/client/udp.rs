@@ -23,25 +23,20 @@ mod server_time;
 mod session;
 mod unwanted;
 
-use crate::client::call::{Caller, call};
+use crate::client::call::{Caller, Patience, call};
 use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options, Wait};
-use crate::config::key::Keys;
 use crate::endpoint::Endpoint;
 use crate::net::{Environment, KernelWire, TcpClientWire, Time, Wire, random_bytes, xdp};
 use crate::yielding::Yielding;
 use done::Slice;
-use nebula_nic::{Span, Timestamp};
+use nebula_nic::Span;
 use session::Session;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// How long a call polls before it sleeps: about the cost of a wake-up.
-const SPIN: Span = Span::from_us(20);
-/// Polls of a spinning call before it yields between polls.
-const SPINS: u32 = 2048;
 /// A server counts as absent after so many of the kernel's refusals, over at least this time.
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: Span = Span::from_ms(100);
@@ -49,7 +44,7 @@ const REFUSED_FOR: Span = Span::from_ms(100);
 #[derive(Debug)]
 pub(crate) struct UdpClient {
     wire: Box<dyn Wire>,
-    session: Session,
+    pub(super) session: Session,
     call_timeout: Span,
     wait: Wait,
     silent_ticks: Option<u64>,
@@ -109,18 +104,18 @@ impl UdpClient {
         let (endpoint, started) = (endpoint.to_string(), self.session.tick());
         loop {
             self.turn();
-            let asked_for = self.session.now() - started;
+            let asked_for = self.session.now - started;
             let hint = self.session.hint();
-            if !self.session.is_asking() {
+            if !self.session.handshake.is_asking() {
                 return Ok(());
             }
             if config.keys.is_empty() && hint != Hint::Nothing {
                 return Err(ConnectError::NotAdmitted { endpoint, hint });
             }
-            if self.session.speaks_otherwise() {
+            if self.session.speaks_otherwise {
                 return Err(ConnectError::OthersProtocol { endpoint });
             }
-            if self.session.refusals() >= REFUSALS && asked_for >= REFUSED_FOR {
+            if self.session.refusals >= REFUSALS && asked_for >= REFUSED_FOR {
                 return Err(ConnectError::NobodyServes { endpoint });
             }
             if asked_for >= self.call_timeout {
@@ -252,68 +247,10 @@ impl UdpClient {
         self.wire.descriptor()
     }
 
-    pub(crate) fn due(&mut self) -> Option<Span> {
-        let due = self.session.poll_timeout()?;
-        Some(due - self.session.tick())
-    }
-
-    #[cfg(feature = "tower")]
-    pub(crate) fn has_room(&mut self) -> bool {
-        self.session.has_room()
-    }
-
-    /// How long pacing refuses every request, although nothing is outstanding.
-    pub(crate) fn paced_for(&mut self) -> Option<Span> {
-        let until = self.session.flights.paced_until();
-        Some(until - self.session.tick()).filter(|&span| span > Span::ZERO)
-    }
-
-    pub(crate) fn set_keys(&mut self, keys: &Keys) {
-        self.session.set_keys(keys);
-    }
-
-    pub(crate) fn bind_to_server(&mut self) {
-        self.session.bind_to_server();
-    }
-
-    pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
-        self.session.cancel(ticket)
-    }
-
     pub(crate) fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
         let slice = call(self, request, options)?;
         Ok(self.session.done.bytes(slice))
     }
-
-    #[inline]
-    pub(crate) fn outstanding(&self) -> u32 {
-        self.session.outstanding()
-    }
-
-    pub(crate) const fn deadline(&self) -> Span {
-        self.session.deadline()
-    }
-
-    pub(crate) fn slo(&self) -> Span {
-        self.session.slo()
-    }
-
-    pub(crate) fn rpc_bytes_max(&self) -> u32 {
-        self.session.rpc_bytes_max()
-    }
-
-    pub(crate) fn reply_bytes_max(&self) -> Option<u32> {
-        self.session.server_reply_bytes_max()
-    }
-
-    pub(crate) fn buffer_bytes(&self) -> usize {
-        self.session.buffer_bytes()
-    }
-}
-
-pub(crate) struct Patience {
-    started: Timestamp,
-    spins: u32,
 }
 
 impl Caller for UdpClient {
@@ -321,7 +258,7 @@ impl Caller for UdpClient {
     type Patience = Patience;
 
     fn patience(&mut self) -> Patience {
-        Patience { started: self.session.tick(), spins: 0 }
+        Patience::new(self.session.tick())
     }
 
     #[inline]
@@ -339,17 +276,8 @@ impl Caller for UdpClient {
 
     #[inline]
     fn pause(&mut self, patience: &mut Patience) -> bool {
-        let waited = self.session.now() - patience.started;
-        if waited >= self.call_timeout {
-            return false;
-        }
-        patience.spins = patience.spins.saturating_add(1);
-        match self.wait {
-            Wait::Block if waited >= SPIN => self.wait(self.call_timeout - waited),
-            Wait::Spin if patience.spins >= SPINS => std::thread::yield_now(),
-            Wait::Block | Wait::Spin => std::hint::spin_loop(),
-        }
-        true
+        let (now, wait) = (self.session.now, (self.wait, self.call_timeout));
+        patience.pause(now, wait, |left| self.wait(left))
     }
 
     fn abandon(&mut self, ticket: Ticket) {

@@ -16,6 +16,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 pub(super) trait Attended: Send + Sync {
     /// Takes what has arrived. Returns when to attend again in any case, in ticks of the clock.
@@ -251,9 +252,8 @@ impl Timers {
 /// How long until `due`, rounded up, so that `due` is over after the wait.
 fn until(clock: Clock, due: u64) -> Timespec {
     let left = Span::from_ps(clock.ps(due.saturating_sub(clock.ticks())));
-    let nanos = left.as_ps().div_ceil(1000);
-    let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-    Timespec { tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX), tv_nsec: i64::try_from(nanos).unwrap_or(0) }
+    // The longest wait is some 213 days, which fits.
+    Timespec::try_from(Duration::from_nanos(left.as_ps().div_ceil(1000))).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -8,13 +8,11 @@
 
 use super::calls::{CallId, Calls};
 use super::driver::{Attended, Registration, Watch};
-use crate::client::balanced::Greeting;
 use crate::client::connection::{Connection, Rest};
 use crate::client::error::{ConnectError, SubmitError};
 use crate::client::link::Link;
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options};
-use crate::config::key::Keys;
 use crate::endpoint::Endpoints;
 use crate::net::{Environment, Time, Watch as Clock};
 use nebula_nic::Span;
@@ -34,7 +32,7 @@ pub(super) struct Shared {
 
 #[derive(Debug)]
 pub(super) struct State {
-    link: Link,
+    pub(super) link: Link,
     pub(super) calls: Calls,
     /// `None` over networks of the caller's, who attends to the client.
     registration: Option<Registration>,
@@ -140,22 +138,6 @@ impl State {
         self.clock.ticks()
     }
 
-    pub(super) fn link(&self) -> &Link {
-        &self.link
-    }
-
-    pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
-        self.link.greet(greeting)
-    }
-
-    pub(super) fn bind_to_server(&mut self) {
-        self.link.bind_to_server();
-    }
-
-    pub(super) fn set_keys(&mut self, keys: &Keys) {
-        self.link.set_keys(keys);
-    }
-
     pub(super) fn submit(
         &mut self,
         call: Option<CallId>,
@@ -235,7 +217,7 @@ impl State {
         self.calls.make_room(&mut self.woken);
         if self.is_watched && !self.calls.has_sleepers() {
             self.is_watched = false;
-            self.link.disarm();
+            self.link.set_armed(false);
         }
     }
 
@@ -279,7 +261,7 @@ impl State {
 
     fn watch(&mut self) {
         self.is_watched = true;
-        self.link.arm();
+        self.link.set_armed(true);
         let Some(registration) = &self.registration else { return };
         if let (true, Some(socket)) = (self.link.is_watched_on_request(), self.link.socket()) {
             registration.watch_once(socket);
@@ -340,7 +322,7 @@ impl Attended for Shared {
                 state.watch();
                 state.look_at_all();
             } else if std::mem::take(&mut state.is_watched) {
-                state.link.disarm();
+                state.link.set_armed(false);
             }
             state.planned = state.due();
             Some(state.planned).filter(|&due| due != u64::MAX)
