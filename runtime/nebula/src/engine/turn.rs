@@ -16,11 +16,10 @@ use crate::nic::transport::Transport;
 use crate::rpc::job::WorkerLink;
 use crate::rpc::parking::Parker;
 use crate::rpc::rpc_types::RpcTypes;
-use crate::status::{Extra, Meter, StatusPage};
+use crate::status::{Meter, Status, StatusPage};
 use crate::yielding::Yielding;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
-use nebula_nic::schedule::PatternCounts;
-use nebula_nic::{Backend, Policy, Span, Timestamp};
+use nebula_nic::{Backend, NackReason, Policy, Span, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -286,35 +285,57 @@ impl<T: Transport> Engine<T> {
 
     pub(super) fn publish_status(&mut self, has_news: bool) {
         self.report.has_news = has_news;
-        let backend = &self.intake.backend;
-        self.report.recent.look(self.clock.started, backend.slots_used());
-        let extra = Extra {
-            queue_depth_recent: self.report.recent.queue_depth(),
-            slots_used_recent: self.report.recent.slots_used(),
-            busy_ps: if self.report.is_shared { 0 } else { self.report.recent.busy_ps() },
-            is_inline: self.report.is_inline,
-            slo: self.report.slo,
-            started_ticks: self.report.started_ticks,
-            written_ticks: self.clock.ticks,
-            is_draining: self.drain.is_on,
-            queue_bound: self.pace.queue_bound(),
-            service: self.pace.service(),
-            workers: u32::from(backend.config().cores),
-            clients: self.transport.clients(),
-            violations: self.transport.violations(),
-            stolen: self.report.stolen,
-            steered: self.report.steered,
-            migrations: backend.migrations(),
-            patterns: self
-                .intake
-                .neighbors
-                .as_ref()
-                .map_or_else(PatternCounts::default, |neighbors| neighbors.manager.patterns()),
-            network: self.transport.counters(),
-        };
-        self.report.page.publish(backend, extra);
+        self.report.recent.look(self.clock.started, self.intake.backend.slots_used());
+        self.report.page.publish(self.status());
         if let Some(recorder) = &mut self.intake.recorder {
             recorder.flush();
+        }
+    }
+
+    fn status(&self) -> Status {
+        let (Intake { backend, neighbors, .. }, report, recent) = (&self.intake, &self.report, &self.report.recent);
+        let (counters, of_transport) = (backend.counters(), self.transport.counters());
+        let (migrations, darc) = (backend.migrations(), backend.darc());
+        let patterns = neighbors.as_ref().map(|neighbors| neighbors.manager.patterns()).unwrap_or_default();
+        Status {
+            packets: counters.packets,
+            completed: counters.completed,
+            dispatched: counters.dispatched,
+            freed: counters.freed,
+            abandoned: counters.abandoned,
+            nacked_buffer_full: counters.nacked(NackReason::BufferFull) + of_transport.nacked_buffer_full,
+            nacked_reassembler_full: counters.nacked(NackReason::ReassemblerFull),
+            nacked_queue_bound: counters.nacked(NackReason::QueueBound),
+            nacked_too_large: counters.nacked(NackReason::TooLarge),
+            dropped: counters.dropped_total(),
+            slots: backend.config().slots.into(),
+            slots_used: backend.slots_used().into(),
+            slots_used_max: backend.slots_used_max().into(),
+            queue_depth: backend.queue_depth().into(),
+            queue_depth_max: backend.queue_depth_max().into(),
+            queue_bound: self.pace.queue_bound().into(),
+            service: self.pace.service(),
+            workers: backend.config().cores.into(),
+            stolen: report.stolen,
+            steered: report.steered,
+            migrated_out: migrations.sent - migrations.sent_back,
+            migrated_in: migrations.adopted,
+            migrations_hill: patterns.hill,
+            migrations_valley: patterns.valley,
+            migrations_pairing: patterns.pairing,
+            queue_depth_recent: recent.queue_depth().into(),
+            slots_used_recent: recent.slots_used().into(),
+            incomplete: backend.incomplete().into(),
+            reassembler_entries: backend.config().reassembler_entries.into(),
+            engine_busy: Span::from_ps(if report.is_shared { 0 } else { recent.busy_ps() }),
+            darc_plans: darc.map_or(0, |darc| darc.plans().into()),
+            darc_groups: darc.map_or(0, |darc| darc.groups() as u64),
+            started_ticks: report.started_ticks,
+            written_ticks: self.clock.ticks,
+            is_draining: self.drain.is_on,
+            is_inline: report.is_inline,
+            slo: report.slo,
+            ..of_transport
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::ingress::{AtOnce, Intake};
 use crate::rpc::answer::Answer;
-use crate::status::NetworkCounters;
+use crate::status::Status;
 use nebula_nic::{NodeId, RpcKey, Sources, Timestamp};
 use std::fmt::Debug;
 use std::os::fd::BorrowedFd;
@@ -50,12 +50,9 @@ pub(crate) trait Transport: Debug + Send + 'static {
     /// Forgets a client that has left, after its incomplete RPCs were abandoned.
     fn forget(&mut self, _snid: NodeId) {}
 
-    fn clients(&self) -> u32;
-
-    fn violations(&self) -> u64;
-
-    fn counters(&self) -> NetworkCounters {
-        NetworkCounters::default()
+    /// What the transport counts itself; the rest is zero.
+    fn counters(&self) -> Status {
+        Status::default()
     }
 
     /// Sleeps until a packet comes or `parker` is readable; returns whether it can do that.

@@ -5,10 +5,14 @@
 //!     64 words     8192      64 each            32            2112 each
 //! ```
 
+use super::counters::Status;
 use super::histogram::BUCKETS;
 use crate::config::server::ServerConfig;
+use nebula_nic::Span;
 
 pub(super) const GAPS: usize = 4096;
+/// The word of the first engine that counts the gaps.
+pub(super) const GAPS_WORD: usize = 20;
 const ENGINE_WORDS: usize = 64;
 pub(super) const POOL_WORDS: usize = 16;
 const SHARED_WORDS: usize = 2 * POOL_WORDS;
@@ -21,59 +25,6 @@ pub(super) const SLOW: usize = 32;
 pub(super) const WORKER_WORDS: usize = SUM_WORDS + Kind::COUNT * BUCKETS + SAMPLES * SAMPLE_WORDS;
 /// A reader of another revision reads nothing.
 const REVISION: u64 = 1;
-
-#[derive(Clone, Copy)]
-pub(super) enum Field {
-    Packets,
-    Completed,
-    Dispatched,
-    Freed,
-    Abandoned,
-    NackedBufferFull,
-    NackedReassemblerFull,
-    NackedQueueBound,
-    NackedTooLarge,
-    Dropped,
-    Slots,
-    SlotsUsed,
-    SlotsUsedMax,
-    QueueDepth,
-    QueueDepthMax,
-    QueueBound,
-    ServicePs,
-    Workers,
-    Clients,
-    Violations,
-    Gaps,
-    Stolen,
-    MigratedOut,
-    MigratedIn,
-    Repeated,
-    Stale,
-    Expired,
-    Cancelled,
-    Steered,
-    Unanswered,
-    Unread,
-    // The word of the layout is between.
-    QueueDepthRecent = 32,
-    SlotsUsedRecent,
-    Incomplete,
-    ReassemblerEntries,
-    EngineBusyPs,
-    StartedTicks,
-    WrittenTicks,
-    Draining,
-    DarcPlans,
-    DarcGroups,
-    Inline,
-    SloPs,
-    Operations,
-    OperationsRefused,
-    Hills,
-    Valleys,
-    Pairings,
-}
 
 #[derive(Clone, Copy)]
 pub(super) enum Sum {
@@ -106,6 +57,117 @@ impl Kind {
             Self::Waiting => Sum::Waiting,
             Self::Service => Sum::Service,
         }
+    }
+}
+
+/// A value in a word of the status page.
+pub(super) trait Counted {
+    fn to_word(&self) -> u64;
+
+    fn set(&mut self, word: u64);
+}
+
+impl Counted for u64 {
+    fn to_word(&self) -> u64 {
+        *self
+    }
+
+    fn set(&mut self, word: u64) {
+        *self = word;
+    }
+}
+
+impl Counted for Span {
+    fn to_word(&self) -> u64 {
+        self.as_ps()
+    }
+
+    fn set(&mut self, word: u64) {
+        *self = Self::from_ps(word);
+    }
+}
+
+impl Counted for bool {
+    fn to_word(&self) -> u64 {
+        u64::from(*self)
+    }
+
+    fn set(&mut self, word: u64) {
+        *self = word > 0;
+    }
+}
+
+/// What the values of several engines are together.
+#[derive(Clone, Copy)]
+pub(super) enum Total {
+    Sum,
+    Max,
+    Min,
+}
+
+impl Total {
+    pub(super) fn of(self, each: impl Iterator<Item = u64>) -> u64 {
+        match self {
+            Self::Sum => each.sum(),
+            Self::Max => each.max().unwrap_or(0),
+            Self::Min => each.min().unwrap_or(0),
+        }
+    }
+}
+
+impl Status {
+    /// The words of an engine, but for [`Layout::WORD`] and [`GAPS_WORD`].
+    pub(super) fn words(&mut self) -> [(usize, Total, &mut dyn Counted); 47] {
+        use Total::{Max, Min, Sum};
+        [
+            (0, Sum, &mut self.packets),
+            (1, Sum, &mut self.completed),
+            (2, Sum, &mut self.dispatched),
+            (3, Sum, &mut self.freed),
+            (4, Sum, &mut self.abandoned),
+            (5, Sum, &mut self.nacked_buffer_full),
+            (6, Sum, &mut self.nacked_reassembler_full),
+            (7, Sum, &mut self.nacked_queue_bound),
+            (8, Sum, &mut self.nacked_too_large),
+            (9, Sum, &mut self.dropped),
+            (10, Sum, &mut self.slots),
+            (11, Sum, &mut self.slots_used),
+            (12, Sum, &mut self.slots_used_max),
+            (13, Sum, &mut self.queue_depth),
+            (14, Max, &mut self.queue_depth_max),
+            (15, Max, &mut self.queue_bound),
+            (16, Max, &mut self.service),
+            (17, Sum, &mut self.workers),
+            (18, Sum, &mut self.clients),
+            (19, Sum, &mut self.violations),
+            (21, Sum, &mut self.stolen),
+            (22, Sum, &mut self.migrated_out),
+            (23, Sum, &mut self.migrated_in),
+            (24, Sum, &mut self.repeated),
+            (25, Sum, &mut self.nacked_stale),
+            (26, Sum, &mut self.nacked_expired),
+            (27, Sum, &mut self.cancelled),
+            (28, Sum, &mut self.steered),
+            (29, Sum, &mut self.unanswered),
+            (30, Sum, &mut self.unread),
+            (32, Sum, &mut self.queue_depth_recent),
+            (33, Sum, &mut self.slots_used_recent),
+            (34, Sum, &mut self.incomplete),
+            (35, Sum, &mut self.reassembler_entries),
+            (36, Sum, &mut self.engine_busy),
+            (37, Min, &mut self.started_ticks),
+            (38, Max, &mut self.written_ticks),
+            (39, Min, &mut self.is_draining),
+            (40, Sum, &mut self.darc_plans),
+            (41, Sum, &mut self.darc_groups),
+            (42, Min, &mut self.is_inline),
+            (43, Max, &mut self.slo),
+            (44, Sum, &mut self.operations),
+            (45, Sum, &mut self.operations_refused),
+            (46, Sum, &mut self.migrations_hill),
+            (47, Sum, &mut self.migrations_valley),
+            (48, Sum, &mut self.migrations_pairing),
+        ]
     }
 }
 
@@ -142,9 +204,9 @@ impl Layout {
     }
 
     /// The first engine's counters are before the gaps, the others' behind.
-    pub(super) const fn engine_word(self, engine: usize, field: Field) -> usize {
+    pub(super) const fn engine_word(self, engine: usize, word: usize) -> usize {
         let at = if engine == 0 { 0 } else { engine * ENGINE_WORDS + 2 * GAPS };
-        at + field as usize
+        at + word
     }
 
     pub(super) const fn pool_at(self) -> usize {
@@ -166,7 +228,6 @@ pub(super) const fn histogram_at(kind: Kind) -> usize {
 
 pub(super) const SAMPLES_AT: usize = SUM_WORDS + Kind::COUNT * BUCKETS;
 
-const _: () = assert!((Field::Unread as usize) < Layout::WORD && (Field::OperationsRefused as usize) < ENGINE_WORDS);
 const _: () = assert!((Sum::Service as usize) < SUM_WORDS);
 const _: () = assert!(WORKER_WORDS.is_multiple_of(8) && (2 * GAPS).is_multiple_of(8) && SHARED_WORDS.is_multiple_of(8));
 
@@ -179,8 +240,11 @@ mod tests {
         for layout in [Layout { engines: 1, workers: 1 }, Layout { engines: 3, workers: 7 }] {
             let mut words = std::collections::BTreeSet::new();
             for engine in 0..usize::from(layout.engines) {
-                assert!(words.insert(layout.engine_word(engine, Field::Packets)));
-                assert!(words.insert(layout.engine_word(engine, Field::DarcGroups)));
+                let mut status = Status::default();
+                let counted = status.words().map(|(word, ..)| word);
+                for word in counted.into_iter().chain([GAPS_WORD, Layout::WORD]) {
+                    assert!(word < ENGINE_WORDS && words.insert(layout.engine_word(engine, word)));
+                }
             }
             assert!(words.insert(gap_word(0)) && words.insert(gap_word(4095) + 1));
             assert!(words.insert(layout.pool_at()) && words.insert(layout.store_at()));

@@ -2,7 +2,7 @@
 
 use super::counters::Status;
 use super::histogram::Histogram;
-use super::layout::{Field, GAPS, Kind, Layout, Sum, gap_word, histogram_at};
+use super::layout::{GAPS, GAPS_WORD, Kind, Layout, Sum, gap_word, histogram_at};
 use super::pool::PoolStatus;
 use super::sample::{self, RpcSample};
 use crate::rpc::store_counters::StoreCounters;
@@ -61,74 +61,17 @@ impl StatusReader {
         self.memory.load(at).unwrap_or(0)
     }
 
-    /// Of several engines: the sum of counters, and the maximum or minimum of other values.
-    fn get(&self, layout: Layout, field: Field) -> u64 {
-        let each = (0..usize::from(layout.engines)).map(|engine| self.word(layout.engine_word(engine, field)));
-        match field {
-            Field::QueueDepthMax | Field::QueueBound | Field::ServicePs | Field::WrittenTicks | Field::SloPs => {
-                each.max().unwrap_or(0)
-            }
-            Field::StartedTicks | Field::Draining | Field::Inline => each.min().unwrap_or(0),
-            _ => each.sum(),
-        }
-    }
-
     /// The counters as the server last wrote them: some thousand RPCs ago at most, or when it last
     /// became idle.
     #[must_use]
     pub fn read(&self) -> Status {
         let Some(layout) = self.layout() else { return Status::default() };
-        let get = |field| self.get(layout, field);
-        Status {
-            packets: get(Field::Packets),
-            completed: get(Field::Completed),
-            dispatched: get(Field::Dispatched),
-            freed: get(Field::Freed),
-            abandoned: get(Field::Abandoned),
-            nacked_buffer_full: get(Field::NackedBufferFull),
-            nacked_reassembler_full: get(Field::NackedReassemblerFull),
-            nacked_queue_bound: get(Field::NackedQueueBound),
-            nacked_too_large: get(Field::NackedTooLarge),
-            dropped: get(Field::Dropped),
-            slots: get(Field::Slots),
-            slots_used: get(Field::SlotsUsed),
-            slots_used_max: get(Field::SlotsUsedMax),
-            queue_depth: get(Field::QueueDepth),
-            queue_depth_max: get(Field::QueueDepthMax),
-            queue_bound: get(Field::QueueBound),
-            service: Span::from_ps(get(Field::ServicePs)),
-            workers: get(Field::Workers),
-            clients: get(Field::Clients),
-            violations: get(Field::Violations),
-            stolen: get(Field::Stolen),
-            steered: get(Field::Steered),
-            migrated_out: get(Field::MigratedOut),
-            migrated_in: get(Field::MigratedIn),
-            migrations_hill: get(Field::Hills),
-            migrations_valley: get(Field::Valleys),
-            migrations_pairing: get(Field::Pairings),
-            repeated: get(Field::Repeated),
-            nacked_stale: get(Field::Stale),
-            nacked_expired: get(Field::Expired),
-            cancelled: get(Field::Cancelled),
-            unanswered: get(Field::Unanswered),
-            unread: get(Field::Unread),
-            operations: get(Field::Operations),
-            operations_refused: get(Field::OperationsRefused),
-            queue_depth_recent: get(Field::QueueDepthRecent),
-            slots_used_recent: get(Field::SlotsUsedRecent),
-            incomplete: get(Field::Incomplete),
-            reassembler_entries: get(Field::ReassemblerEntries),
-            engine_busy: Span::from_ps(get(Field::EngineBusyPs)),
-            engines: layout.engines.into(),
-            darc_plans: get(Field::DarcPlans),
-            darc_groups: get(Field::DarcGroups),
-            started_ticks: get(Field::StartedTicks),
-            written_ticks: get(Field::WrittenTicks),
-            is_draining: get(Field::Draining) > 0,
-            is_inline: get(Field::Inline) > 0,
-            slo: Span::from_ps(get(Field::SloPs)),
+        let mut status = Status { engines: layout.engines.into(), ..Status::default() };
+        for (word, total, value) in status.words() {
+            let engines = 0..usize::from(layout.engines);
+            value.set(total.of(engines.map(|engine| self.word(layout.engine_word(engine, word)))));
         }
+        status
     }
 
     /// The counters of each worker.
@@ -205,7 +148,7 @@ impl StatusReader {
     /// The number of gaps so far.
     #[must_use]
     pub fn gaps_seen(&self) -> u64 {
-        self.memory.load(Field::Gaps as usize).unwrap_or(0)
+        self.memory.load(GAPS_WORD).unwrap_or(0)
     }
 
     /// The gaps from number `since` on, oldest first, of the latest 4,095, which the page lists.

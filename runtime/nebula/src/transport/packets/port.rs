@@ -165,14 +165,6 @@ impl Transport for PacketPort {
         self.note_lost();
     }
 
-    fn clients(&self) -> u32 {
-        0
-    }
-
-    fn violations(&self) -> u64 {
-        0
-    }
-
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {
         let _ = self.device.wait(timeout, parker);
         true

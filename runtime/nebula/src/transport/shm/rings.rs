@@ -9,7 +9,7 @@ use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::requests::Replies;
 use crate::rpc::slot::{Asked, Mark, SlotHeader, Slots, first_word, is_request};
-use crate::status::NetworkCounters;
+use crate::status::Status;
 use nebula_nic::{
     Access, BURST_MAX, Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp,
     TransferId, Verdict, slots_of,
@@ -533,17 +533,10 @@ impl Transport for Rings {
         }
     }
 
-    fn clients(&self) -> u32 {
-        self.len()
-    }
-
-    fn violations(&self) -> u64 {
-        self.violations
-    }
-
-    fn counters(&self) -> NetworkCounters {
+    fn counters(&self) -> Status {
         let OneSided { done: operations, refused: operations_refused, .. } = self.one_sided;
-        NetworkCounters { cancelled: self.cancelled, operations, operations_refused, ..NetworkCounters::default() }
+        let (clients, violations, cancelled) = (self.len().into(), self.violations, self.cancelled);
+        Status { clients, violations, cancelled, operations, operations_refused, ..Status::default() }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::net::{News, Route, Sockets, Wire};
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::transport::Transport;
 use crate::rpc::answer::{Answer, Fate};
-use crate::status::NetworkCounters;
+use crate::status::Status;
 use nebula_nic::{NackReason, NodeId, RpcKey, Sources, Timestamp};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -278,16 +278,9 @@ impl Transport for StreamPort {
         }
     }
 
-    fn clients(&self) -> u32 {
-        self.connections.count()
-    }
-
-    fn violations(&self) -> u64 {
-        self.taker.violations
-    }
-
-    fn counters(&self) -> NetworkCounters {
-        NetworkCounters { crowded: self.taker.crowded, ..NetworkCounters::default() }
+    fn counters(&self) -> Status {
+        let Taker { violations, crowded: nacked_buffer_full, .. } = self.taker;
+        Status { clients: self.connections.count().into(), violations, nacked_buffer_full, ..Status::default() }
     }
 
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {

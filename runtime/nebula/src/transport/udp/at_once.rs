@@ -13,7 +13,7 @@ use crate::nic::ingress::{AtOnce, Intake};
 use crate::rpc::answer::{Ending, Keep};
 use crate::rpc::requests::Replies;
 use crate::rpc::slot::Slots;
-use crate::status::NetworkCounters;
+use crate::status::Status;
 use nebula_nic::{Burst, BurstRpc, EntryId, Run, SLOT_BYTES, Seen, Timestamp, TransferId, slots_of};
 use std::slice::Iter;
 
@@ -124,7 +124,7 @@ fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()>
 #[derive(Debug)]
 struct Keeper<'k> {
     outcomes: &'k mut Outcomes,
-    counters: &'k mut NetworkCounters,
+    counters: &'k mut Status,
     outbox: &'k mut Outbox,
     /// The next RPC, and its entry in the memory.
     next: TransferId,

@@ -5,7 +5,7 @@ use super::outbox::{Body, Outbox};
 use crate::rpc::answer::{Ending, Fate};
 use crate::rpc::fault::Fault;
 use crate::rpc::slot::Slots;
-use crate::status::NetworkCounters;
+use crate::status::Status;
 use nebula_nic::{EntryId, NackReason, ReplyAt, Retention, RetentionConfig, TransferId};
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Outcomes {
         &mut self,
         (tid, entry): (TransferId, EntryId),
         (first, ending): (Slots<'_>, &Ending),
-        (counters, outbox): (&mut NetworkCounters, &mut Outbox),
+        (counters, outbox): (&mut Status, &mut Outbox),
     ) {
         let body = match ending.fate {
             Fate::Replied => match self.keep_reply(entry, (first, ending), outbox) {
@@ -47,7 +47,7 @@ impl Outcomes {
             Fate::Open => self.end_faulted(tid, entry, Fault::Unanswered),
             Fate::Faulted(fault) => self.end_faulted(tid, entry, fault),
             Fate::Refused(reason) => {
-                counters.expired += u64::from(reason == NackReason::Expired);
+                counters.nacked_expired += u64::from(reason == NackReason::Expired);
                 counters.cancelled += u64::from(reason == NackReason::Cancelled);
                 self.retention.end_nacked(entry, reason);
                 nack(tid, reason)

@@ -23,7 +23,7 @@ use crate::nic::one_sided::OneSided;
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::recipient::{Cover, KeyId, Recipient};
-use crate::status::NetworkCounters;
+use crate::status::Status;
 use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Sources, Span, Timestamp};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -232,17 +232,12 @@ impl Transport for UdpPort {
         self.wire.let_nobody_in();
     }
 
-    /// The number of clients accepted so far: they are not known after that.
-    fn clients(&self) -> u32 {
-        self.validation.numbers.drawn()
-    }
-
-    fn violations(&self) -> u64 {
-        self.validation.violations + self.memory.violations() + self.wire.violations()
-    }
-
-    fn counters(&self) -> NetworkCounters {
-        self.memory.counters()
+    fn counters(&self) -> Status {
+        let counters = self.memory.counters();
+        // Those accepted so far: they are not known after that.
+        let clients = self.validation.numbers.drawn().into();
+        let violations = self.validation.violations + counters.violations + self.wire.violations();
+        Status { clients, violations, ..counters }
     }
 
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {

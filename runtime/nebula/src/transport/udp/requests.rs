@@ -19,7 +19,7 @@ use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided, changes};
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::cancel::Cancels;
 use crate::rpc::recipient::Recipient;
-use crate::status::NetworkCounters;
+use crate::status::Status;
 use nebula_nic::{
     Access, BURST_MAX, BackendConfig, DropReason, EntryId, Grant, Header, Kind, Missing, Mtu, NackReason, NodeId,
     Retention, RetentionConfig, RetentionKey, Seen, Timestamp, TransferId, Verdict,
@@ -69,8 +69,7 @@ pub(crate) struct Memory {
     pub(super) granting: Granting,
     one_sided: OneSided,
     again: u32,
-    violations: u64,
-    pub(super) counters: NetworkCounters,
+    pub(super) counters: Status,
 }
 
 impl Memory {
@@ -91,8 +90,7 @@ impl Memory {
             granting: Granting::new(),
             one_sided,
             again: 0,
-            violations: 0,
-            counters: NetworkCounters::default(),
+            counters: Status::default(),
         }
     }
 
@@ -100,13 +98,9 @@ impl Memory {
         self.outcomes.replies()
     }
 
-    pub(super) fn violations(&self) -> u64 {
-        self.violations
-    }
-
-    pub(super) fn counters(&self) -> NetworkCounters {
+    pub(super) fn counters(&self) -> Status {
         let OneSided { done: operations, refused: operations_refused, .. } = self.one_sided;
-        NetworkCounters { operations, operations_refused, ..self.counters }
+        Status { operations, operations_refused, ..self.counters }
     }
 
     /// Requests neither served nor refused by a NACK so far, in datagrams that were read.
@@ -164,7 +158,7 @@ impl Memory {
                     | Message::Fault { .. }
                     | Message::Grant { .. },
                 )
-                | Err(_) => self.violations += 1,
+                | Err(_) => self.counters.violations += 1,
             }
         }
         packets
@@ -184,7 +178,7 @@ impl Memory {
             Seen::InServer(entry) => self.go_on(now, peer, entry, request, intake, outbox),
             seen => {
                 self.counters.repeated += u64::from(seen != Seen::Stale);
-                self.counters.stale += u64::from(seen == Seen::Stale);
+                self.counters.nacked_stale += u64::from(seen == Seen::Stale);
                 self.answer_again(peer, request.tid, seen, UNASKED, outbox);
             }
         }
@@ -200,7 +194,7 @@ impl Memory {
             && operation.rpc_bytes as usize == payload.len()
             && payload.len() <= OPERATION_BYTES_MAX.min(self.mtu.bytes() as usize);
         if !is_one_packet || stamp_ns > now_ns + AHEAD_NS {
-            self.violations += 1;
+            self.counters.violations += 1;
             return;
         }
         let decoded = Access::decode(payload);
@@ -224,7 +218,7 @@ impl Memory {
             }
             seen => {
                 self.counters.repeated += u64::from(seen != Seen::Stale);
-                self.counters.stale += u64::from(seen == Seen::Stale);
+                self.counters.nacked_stale += u64::from(seen == Seen::Stale);
                 self.answer_again(peer, tid, seen, UNASKED, outbox);
             }
         }
@@ -236,7 +230,7 @@ impl Memory {
         let key = peer.key(request.tid);
         let now_ns = now.as_ps() / 1000;
         if request.stamp_ns > now_ns + AHEAD_NS || !self.is_sound(request) {
-            self.violations += 1;
+            self.counters.violations += 1;
             return;
         }
         let deadline_ns = match request.budget_us {
@@ -253,11 +247,11 @@ impl Memory {
         if request.rpc_bytes > self.mtu.bytes() {
             if intake.missing(rpc_key(peer.number, request.tid)).is_some() {
                 // Two clients of a host may have one number at the NIC. Their RPCs must not mix.
-                self.violations += 1;
+                self.counters.violations += 1;
                 return;
             }
             if self.incomplete.is_crowded(peer.recipient.route.peer.ip(), request.rpc_bytes) {
-                self.counters.crowded += 1;
+                self.counters.nacked_buffer_full += 1;
                 return self.refuse(now, peer, key, request, NackReason::BufferFull, (intake, outbox));
             }
         }
@@ -293,7 +287,7 @@ impl Memory {
                 self.refuse(now, peer, key, request, NackReason::BufferFull, (intake, outbox));
             }
             // A real client learns its RPC's fate when it asks again.
-            Verdict::Drop { .. } => self.violations += 1,
+            Verdict::Drop { .. } => self.counters.violations += 1,
         }
     }
 
@@ -314,7 +308,7 @@ impl Memory {
         }
         // An RPC of one packet is complete with its first: this one would begin another.
         if !self.is_sound(request) || request.rpc_bytes <= self.mtu.bytes() {
-            self.violations += 1;
+            self.counters.violations += 1;
             return;
         }
         let answer = intake.payloads.answer(note).filter(|answer| answer.entry == entry);
@@ -415,7 +409,7 @@ impl Memory {
         intake.refusals.count();
         // A NACK that is not remembered would not hold for the next copy.
         if self.outcomes.retention.nacked(key, request.stamp_ns, reason).is_ok() {
-            self.counters.expired += u64::from(reason == NackReason::Expired);
+            self.counters.nacked_expired += u64::from(reason == NackReason::Expired);
             send(outbox, peer, nack(request.tid, reason));
         }
     }
@@ -465,7 +459,7 @@ impl Memory {
         let Some(Seen::InServer(entry)) = self.outcomes.retention.recall(key) else { return };
         // Numbers repeat, stamps do not: this one cancels an RPC that ended long ago.
         if self.outcomes.retention.stamp_ns(entry) != stamp_ns {
-            self.violations += 1;
+            self.counters.violations += 1;
             return;
         }
         let start = self.outcomes.retention.note(entry) & !WHOLE;
