@@ -211,11 +211,11 @@ impl Server {
             threads @ 1.. if service.has_long() => {
                 running::serve_pooled((self.endpoint?, self.framing), self.config, service, threads)
             }
-            _ => running::serve(
-                (self.endpoint?, self.framing),
-                self.config,
-                Arc::new(move |worker: Worker| worker.run(&*service)),
-            ),
+            _ => {
+                let spoken = (self.endpoint?, self.framing);
+                let run = Arc::new(move |worker: Worker| worker.run(&*service));
+                running::serve(|config| running::open(spoken, config), self.config, run)
+            }
         }
     }
 
@@ -257,7 +257,8 @@ impl Server {
             let service = make(worker.core());
             worker.run(&service);
         };
-        running::serve((self.endpoint?, self.framing), self.config, Arc::new(run))
+        let spoken = (self.endpoint?, self.framing);
+        running::serve(|config| running::open(spoken, config), self.config, Arc::new(run))
     }
 
     pub(crate) fn of_service(mut self, service: &impl Service) -> Self {
@@ -297,7 +298,8 @@ impl Server {
         service: S,
     ) -> Result<RunningServer, ServeError> {
         self = self.of_service(&service);
-        forwarding::serve(forwarding, self.config, Arc::new(move |worker: Worker| worker.run(&service)))
+        let run = Arc::new(move |worker: Worker| worker.run(&service));
+        running::serve(|config| forwarding::open(forwarding, config), self.config, run)
     }
 
     /// As [`open`](Self::open), for a `udp://` server over the caller's network, clock and random

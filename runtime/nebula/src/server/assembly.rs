@@ -49,44 +49,25 @@ pub(super) trait ServerTransport: Transport + Sized {
     fn lock(core: Core<Lock<Self>>) -> Way;
 }
 
-impl ServerTransport for Rings {
-    fn inline(core: Core<Inline<Self>>) -> Way {
-        Way::InlineShm(core)
-    }
+macro_rules! ways {
+    ($($transport:ty: $inline:ident, $lock:ident;)*) => {$(
+        impl ServerTransport for $transport {
+            fn inline(core: Core<Inline<Self>>) -> Way {
+                Way::$inline(core)
+            }
 
-    fn lock(core: Core<Lock<Self>>) -> Way {
-        Way::LockShm(core)
-    }
+            fn lock(core: Core<Lock<Self>>) -> Way {
+                Way::$lock(core)
+            }
+        }
+    )*};
 }
 
-impl ServerTransport for UdpPort {
-    fn inline(core: Core<Inline<Self>>) -> Way {
-        Way::InlineUdp(core)
-    }
-
-    fn lock(core: Core<Lock<Self>>) -> Way {
-        Way::LockUdp(core)
-    }
-}
-
-impl ServerTransport for StreamPort {
-    fn inline(core: Core<Inline<Self>>) -> Way {
-        Way::InlineStream(core)
-    }
-
-    fn lock(core: Core<Lock<Self>>) -> Way {
-        Way::LockStream(core)
-    }
-}
-
-impl ServerTransport for PacketPort {
-    fn inline(core: Core<Inline<Self>>) -> Way {
-        Way::InlinePackets(core)
-    }
-
-    fn lock(core: Core<Lock<Self>>) -> Way {
-        Way::LockPackets(core)
-    }
+ways! {
+    Rings: InlineShm, LockShm;
+    UdpPort: InlineUdp, LockUdp;
+    StreamPort: InlineStream, LockStream;
+    PacketPort: InlinePackets, LockPackets;
 }
 
 pub(super) enum WorkerEnd {

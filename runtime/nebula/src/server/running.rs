@@ -80,10 +80,6 @@ impl RunningServer {
         self.chosen
     }
 
-    pub(super) fn set_threads(&mut self, chosen: Threads) {
-        self.chosen = chosen;
-    }
-
     /// The reader of the server's counters.
     #[must_use]
     pub fn status(&self) -> &StatusReader {
@@ -254,23 +250,16 @@ impl Drop for RunningServer {
 
 pub(super) type Spoken = (Endpoint, Option<Arc<dyn Framing>>);
 
+/// Opens a server, and starts a thread for each worker, which `run` gets.
 pub(super) fn serve(
-    endpoint: Spoken,
+    open: impl FnOnce(ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError>,
     config: ServerConfig,
     run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
     let (config, threads) = config.with_threads_chosen();
     let (pins, engines) = (config.pin.clone(), config.engine_threads());
-    let mut running = run_workers(open(endpoint, config)?, (&pins, engines), &run)?;
-    running.set_threads(threads);
-    Ok(running)
-}
-
-pub(super) fn run_workers(
-    (mut running, workers): (RunningServer, Vec<Worker>),
-    (pins, engines): (&[usize], usize),
-    run: &Arc<dyn Fn(Worker) + Send + Sync>,
-) -> Result<RunningServer, ServeError> {
+    let (mut running, workers) = open(config)?;
+    running.chosen = threads;
     for (index, worker) in workers.into_iter().enumerate() {
         let (run, at_work) = (run.clone(), AtWork::new(&running));
         // The first cores are for engines with their own threads.
@@ -316,7 +305,8 @@ pub(super) fn serve_pooled(
     let pool = Arc::new(Pool::new(&config, &endpoint.0, endpoint.1.is_some(), threads));
     let pins = config.pin.get(config.threads().number()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
-    let mut running = serve(endpoint, config, Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled)))?;
+    let run = Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled));
+    let mut running = serve(|config| open(endpoint, config), config, run)?;
     for index in 0..usize::from(threads) {
         let (pool, service) = (pool.clone(), service.clone());
         let run = Box::new(move || pool.work(&*service));
@@ -408,25 +398,15 @@ fn open_shm(
         return Err(ServeError::Mtu { got: config.mtu_bytes });
     }
     config.mtu_bytes = mtu_for(config.mtu_bytes);
-    let layout = Layout::of(&config);
-    let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
-    let draining = Draining::default();
-    let listener = claim(&endpoint, || open_listener(name, &config, status.clone()))?.until(draining.flag());
-    let registry = Arc::new(Registry::default());
+    let mut ground = Ground::new(endpoint, &config, &Time::Machine)?;
+    let open = || open_listener(name, &config, ground.page.0.clone());
+    let listener = claim(&ground.endpoint, open)?.until(ground.draining.flag());
+    ground.listener_waker = Some(listener.waker());
+    let registry = ground.registry.clone();
     let one_sided = OneSided::try_new(&config)?;
     let rings =
         |queue: &Arc<EventQueue>| Rings::new(config.clients_max, registry.clone(), queue.clone(), one_sided.clone());
     let rings: Vec<Rings> = listener.queues().iter().map(rings).collect();
-    let ground = Ground {
-        threads: config.threads_of_own(),
-        endpoint,
-        page: (status, layout),
-        draining,
-        registry,
-        listener_waker: Some(listener.waker()),
-        watch: Watch::new(&Time::Machine),
-        pin: config.pin.clone(),
-    };
     let (mut running, workers) = assemble(part(&config, Rings::SOURCES)?, ground, rings)?;
     running.regions = config.regions;
     let stop = running.stop.clone();
@@ -467,8 +447,6 @@ fn open_udp(
     // Lost packets are asked for again, which takes round trips.
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));
     let parts = part(&config, UdpPort::SOURCES)?;
-    let layout = Layout::of(&config);
-    let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let numbers = Numbers::for_engines(config.parts(), first_number(entropy));
     let key_boxes: Vec<Arc<KeyBox>> = parts.iter().map(|_| Arc::default()).collect();
     let ports = parts.iter().zip(wires).zip(numbers).zip(&key_boxes).map(|(((part, wire), numbers), key_box)| {
@@ -483,17 +461,7 @@ fn open_udp(
         ))
     });
     let ports = ports.collect::<Result<Vec<_>, ServeError>>()?;
-    let ground = Ground {
-        threads: config.threads_of_own(),
-        endpoint,
-        page: (status, layout),
-        draining: Draining::default(),
-        registry: Arc::default(),
-        listener_waker: None,
-        watch: Watch::new(time),
-        pin: config.pin,
-    };
-    let (mut running, workers) = assemble(parts, ground, ports)?;
+    let (mut running, workers) = assemble(parts, Ground::new(endpoint, &config, time)?, ports)?;
     running.key_boxes = key_boxes;
     running.regions = config.regions;
     Ok((running, workers))
@@ -519,8 +487,6 @@ fn open_stream(
     let parts = part(&config, StreamPort::SOURCES)?;
     let ears = claim(&endpoint, || listen(&endpoint, address, config.parts()))?;
     let local = ears.first().map_or(Ok(address), Ears::local)?;
-    let layout = Layout::of(&config);
-    let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let keeps_order =
         config.kind() == Kind::Inline && !matches!(config.policy, Policy::Preemptive(_)) && config.laters() == 0;
     let ports = ears.into_iter().map(|ears| {
@@ -529,17 +495,7 @@ fn open_stream(
     });
     let ports = ports.collect();
     let endpoint = if matches!(endpoint, Endpoint::Udp(_)) { Endpoint::Udp(local) } else { Endpoint::Tcp(local) };
-    let ground = Ground {
-        threads: config.threads_of_own(),
-        endpoint,
-        page: (status, layout),
-        draining: Draining::default(),
-        registry: Arc::default(),
-        listener_waker: None,
-        watch: Watch::new(time),
-        pin: config.pin,
-    };
-    assemble(parts, ground, ports)
+    assemble(parts, Ground::new(endpoint, &config, time)?, ports)
 }
 
 fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Result<Vec<Ears>> {
@@ -550,14 +506,31 @@ fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Re
 }
 
 pub(super) struct Ground {
-    pub(super) endpoint: Endpoint,
-    pub(super) page: (Arc<SharedMemory>, Layout),
-    pub(super) draining: Draining,
-    pub(super) registry: Arc<Registry>,
-    pub(super) listener_waker: Option<Arc<OwnedFd>>,
-    pub(super) watch: Watch,
-    pub(super) pin: Vec<usize>,
-    pub(super) threads: Threads,
+    endpoint: Endpoint,
+    page: (Arc<SharedMemory>, Layout),
+    draining: Draining,
+    registry: Arc<Registry>,
+    listener_waker: Option<Arc<OwnedFd>>,
+    watch: Watch,
+    pin: Vec<usize>,
+    threads: Threads,
+}
+
+impl Ground {
+    pub(super) fn new(endpoint: Endpoint, config: &ServerConfig, time: &Time) -> Result<Self, ServeError> {
+        let layout = Layout::of(config);
+        let status = SharedMemory::create_published("nebula-status", layout.bytes())?;
+        Ok(Self {
+            endpoint,
+            page: (Arc::new(status), layout),
+            draining: Draining::default(),
+            registry: Arc::default(),
+            listener_waker: None,
+            watch: Watch::new(time),
+            pin: config.pin.clone(),
+            threads: config.threads_of_own(),
+        })
+    }
 }
 
 /// The configuration, if this endpoint supports it.
