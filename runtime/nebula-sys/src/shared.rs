@@ -83,10 +83,7 @@ impl SharedMemory {
     /// [`SharedError::Size`] unless `bytes` is a positive multiple of 64; [`SharedError::System`]
     /// when the kernel refuses.
     pub fn create(label: &str, bytes: usize) -> Result<Self, SharedError> {
-        let memory = Self::create_unsealed(label, bytes)?;
-        let seal = fcntl_add_seals(memory.fd(), SEALS);
-        seal.map_err(|cause| SharedError::System { step: "seal", bytes, cause: cause.into() })?;
-        Ok(memory)
+        Self::create_sealed(label, bytes, SEALS)
     }
 
     /// Maps the memory behind a descriptor that a peer sent.
@@ -102,19 +99,13 @@ impl SharedMemory {
 
     /// Creates `bytes` zero bytes that other processes can only read, through [`ReadOnlyMemory`].
     pub fn create_published(label: &str, bytes: usize) -> Result<Self, SharedError> {
-        let memory = Self::create_unsealed(label, bytes)?;
-        let seal = fcntl_add_seals(memory.fd(), SEALS | SealFlags::FUTURE_WRITE);
-        seal.map_err(|cause| SharedError::System { step: "seal", bytes, cause: cause.into() })?;
-        Ok(memory)
+        Self::create_sealed(label, bytes, SEALS | SealFlags::FUTURE_WRITE)
     }
 
     /// Creates `bytes` zero bytes of fixed size. [`seal`](Self::seal) decides later whether other
     /// processes may write them.
     pub fn create_open(label: &str, bytes: usize) -> Result<Self, SharedError> {
-        let memory = Self::create_unsealed(label, bytes)?;
-        let seal = fcntl_add_seals(memory.fd(), SealFlags::SHRINK | SealFlags::GROW);
-        seal.map_err(|cause| SharedError::System { step: "seal", bytes, cause: cause.into() })?;
-        Ok(memory)
+        Self::create_sealed(label, bytes, SealFlags::SHRINK | SealFlags::GROW)
     }
 
     /// Fixes whether other processes may map the memory for writing; returns whether that is so. An
@@ -126,22 +117,18 @@ impl SharedMemory {
         seals.contains(SEALS) && seals.contains(SealFlags::FUTURE_WRITE) != may_write
     }
 
-    fn create_unsealed(label: &str, bytes: usize) -> Result<Self, SharedError> {
+    fn create_sealed(label: &str, bytes: usize, seals: SealFlags) -> Result<Self, SharedError> {
         check_size(bytes)?;
         let fail = |step| move |cause: rustix::io::Errno| SharedError::System { step, bytes, cause: cause.into() };
         let fd = memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(fail("create"))?;
         ftruncate(&fd, bytes as u64).map_err(fail("size"))?;
-        Self::map(fd, bytes)
+        let memory = Self::map(fd, bytes)?;
+        fcntl_add_seals(memory.fd(), seals).map_err(fail("seal"))?;
+        Ok(memory)
     }
 
     fn map(fd: OwnedFd, bytes: usize) -> Result<Self, SharedError> {
-        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at
-        // `bytes` bytes, so the mapping stays backed.
-        let base =
-            unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
-        let base = base.ok().and_then(|b| NonNull::new(b.cast::<AtomicU64>()));
-        let base =
-            base.ok_or_else(|| SharedError::System { step: "map", bytes, cause: std::io::Error::last_os_error() })?;
+        let base = map_shared(fd.as_fd(), bytes, ProtFlags::READ | ProtFlags::WRITE)?;
         if bytes >= HUGE_PAGE_BYTES {
             // SAFETY: the range was mapped just above; the advice changes no contents and may be
             // refused.
@@ -183,6 +170,15 @@ impl SharedMemory {
     }
 }
 
+/// Maps memory that is sealed at `bytes` bytes, or about to be.
+fn map_shared(fd: BorrowedFd<'_>, bytes: usize, access: ProtFlags) -> Result<NonNull<AtomicU64>, SharedError> {
+    // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at `bytes`
+    // bytes, so the mapping stays backed.
+    let base = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, fd, 0) };
+    let base = base.ok().and_then(|base| NonNull::new(base.cast::<AtomicU64>()));
+    base.ok_or_else(|| SharedError::System { step: "map", bytes, cause: std::io::Error::last_os_error() })
+}
+
 impl Drop for SharedMemory {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own and no reference into it outlives `self`.
@@ -210,12 +206,7 @@ impl ReadOnlyMemory {
     /// As [`SharedMemory::open`].
     pub fn open(fd: impl AsFd, bytes: usize) -> Result<Self, SharedError> {
         check_peers(fd.as_fd(), bytes)?;
-        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at
-        // `bytes` bytes, so the mapping stays backed.
-        let base = unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, fd.as_fd(), 0) };
-        let base = base.ok().and_then(|b| NonNull::new(b.cast::<AtomicU64>()));
-        let base =
-            base.ok_or_else(|| SharedError::System { step: "map", bytes, cause: std::io::Error::last_os_error() })?;
+        let base = map_shared(fd.as_fd(), bytes, ProtFlags::READ)?;
         Ok(Self { base, bytes })
     }
 

@@ -270,18 +270,25 @@ impl UdpSocket {
     ///
     /// The kernel's error; a signal is not an error.
     pub fn wait(&self, timeout: Option<Duration>, wake: Option<BorrowedFd<'_>>) -> io::Result<Woken> {
-        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let socket = PollFd::new(&self.socket, PollFlags::IN);
-        let second = wake.unwrap_or(self.socket.as_fd());
-        let mut fds = [socket, PollFd::from_borrowed_fd(second, PollFlags::IN)];
-        let watched = if wake.is_some() { &mut fds[..] } else { &mut fds[..1] };
-        match poll(watched, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let [socket, second] = fds;
-        Ok(Woken { datagram: !socket.revents().is_empty(), wake: wake.is_some() && !second.revents().is_empty() })
+        wait_on(self.as_fd(), timeout, wake)
     }
+}
+
+/// As [`UdpSocket::wait`], for any descriptor that becomes readable.
+///
+/// # Errors
+///
+/// The kernel's error; a signal is not an error.
+pub fn wait_on(own: BorrowedFd<'_>, timeout: Option<Duration>, wake: Option<BorrowedFd<'_>>) -> io::Result<Woken> {
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    let mut fds = [own, wake.unwrap_or(own)].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let watched = if wake.is_some() { &mut fds[..] } else { &mut fds[..1] };
+    match poll(watched, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let [own, second] = fds;
+    Ok(Woken { datagram: !own.revents().is_empty(), wake: wake.is_some() && !second.revents().is_empty() })
 }
 
 impl AsFd for UdpSocket {

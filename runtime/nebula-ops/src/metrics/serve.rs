@@ -60,8 +60,7 @@ fn wait(listener: &TcpListener, stop: &OwnedFd, exchanges: &[Exchange]) -> Optio
 
 /// Rounded up, so that a deadline has passed once the wait for it is over.
 fn timespec(time: Duration) -> Timespec {
-    let time = time + Duration::from_millis(1);
-    Timespec { tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
+    Timespec::try_from(time + Duration::from_millis(1)).unwrap_or_default()
 }
 
 fn accept(listener: &TcpListener, exchanges: &mut Vec<Exchange>) {

@@ -4,11 +4,9 @@
 //! otherwise on the core that serves the network card's interrupt. Dropped datagrams cost the
 //! reading thread nothing.
 
-use super::program::{JUMP_IF_EQUAL, LOAD_HALF, LOAD_WORD, RANDOM_AT, step};
+use super::program::{JUMP_IF_EQUAL, LOAD_HALF, LOAD_WORD, RANDOM_AT, attach, step};
 use std::io;
-use std::mem::size_of;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
 
 /// Selects datagrams of a sender that the kernel drops by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +41,7 @@ pub(super) fn set_rules(socket: &UdpSocket, rules: &[DropRule]) -> io::Result<()
     if rules.len() > DROP_RULES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a socket has at most 32 rules"));
     }
-    attach(socket, &program(rules))
+    attach(socket, libc::SO_ATTACH_FILTER, &program(rules))
 }
 
 fn program(rules: &[DropRule]) -> Vec<libc::sock_filter> {
@@ -85,21 +83,6 @@ fn steps_of(rule: &DropRule) -> Vec<libc::sock_filter> {
     }
     steps.extend(choice);
     steps
-}
-
-fn attach(socket: &UdpSocket, steps: &[libc::sock_filter]) -> io::Result<()> {
-    let len = u16::try_from(steps.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let program = libc::sock_fprog { len, filter: steps.as_ptr().cast_mut() };
-    #[expect(clippy::cast_possible_truncation, reason = "16 bytes")]
-    let bytes = size_of::<libc::sock_fprog>() as libc::socklen_t;
-    // SAFETY: the kernel reads a `sock_fprog` through the pointer, as the length says, and `len`
-    // steps through the pointer in it, which is valid as long as the caller's borrow; it writes
-    // through neither.
-    let rc = unsafe {
-        let program = (&raw const program).cast();
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program, bytes)
-    };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn detach(socket: &UdpSocket) -> io::Result<()> {

@@ -4,12 +4,10 @@
 //! The kernel's own choice is a hash of both addresses: a peer whose address changes would reach
 //! another socket, and so a thread that does not know it.
 
-use super::program::{JUMP_IF_EQUAL, LOAD_BYTE, LOAD_WORD, RANDOM_AT, step};
+use super::program::{JUMP_IF_EQUAL, LOAD_BYTE, LOAD_WORD, RANDOM_AT, attach, step};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, socket_with, sockopt};
 use std::io;
-use std::mem::size_of;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
 
 /// Which socket of a group gets a datagram: the one numbered by the byte at `owner_at`, modulo the
 /// number of sockets. If the byte at `kind_at` is `for_anyone`, a random one gets it. A datagram
@@ -35,7 +33,7 @@ pub(super) fn bind_all(local: SocketAddr, sockets: u16, key: Option<GroupKey>) -
     // Other processes could join the group. Binding the address unshared first finds them.
     let local = UdpSocket::bind(local)?.local_addr()?;
     let group = (0..sockets).map(|_| bind_shared(local)).collect::<io::Result<Vec<_>>>()?;
-    key.map(|key| attach(&group[0], &program(sockets, key))).transpose()?;
+    key.map(|key| attach(&group[0], libc::SO_ATTACH_REUSEPORT_CBPF, &program(sockets, key))).transpose()?;
     Ok(group)
 }
 
@@ -62,16 +60,4 @@ fn program(sockets: u16, key: GroupKey) -> [libc::sock_filter; 7] {
         step(MODULO, sockets.into(), 0),
         step(RETURN_A, 0, 0),
     ]
-}
-
-fn attach(socket: &UdpSocket, program: &[libc::sock_filter; 7]) -> io::Result<()> {
-    let program = libc::sock_fprog { len: 7, filter: program.as_ptr().cast_mut() };
-    #[expect(clippy::cast_possible_truncation, reason = "16 bytes")]
-    let bytes = size_of::<libc::sock_fprog>() as libc::socklen_t;
-    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF);
-    // SAFETY: the kernel reads a `sock_fprog` through the pointer, as the length says, and `len`
-    // steps through the pointer in it, which is valid as long as the caller's borrow; it writes
-    // through neither.
-    let rc = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const program).cast(), bytes) };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -15,11 +15,11 @@ mod taking;
 use super::kernel::{KernelWire, SAFE_DATAGRAM_BYTES};
 use super::wire::{Route, Wire};
 use headers::{ETHERNET_BYTES, Ends, HEADER_BYTES};
+use nebula_sys::udp::wait_on;
 use nebula_sys::xdp::{Frames, Interface, Picked};
 use neighbors::Neighbors;
 pub use router::XdpRouter;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -211,16 +211,9 @@ impl Wire for XdpWire {
     }
 
     fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let second = parker.unwrap_or(self.ready.as_fd());
-        let mut watched = [PollFd::new(&self.ready, PollFlags::IN), PollFd::from_borrowed_fd(second, PollFlags::IN)];
-        match poll(&mut watched, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {
-                self.looks = self.looks.max(1);
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
+        wait_on(self.ready.as_fd(), timeout, parker)?;
+        self.looks = self.looks.max(1);
+        Ok(())
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -3,8 +3,8 @@
 use super::frames::{DATAGRAM_BYTES, FRAME_BYTES_MAX};
 use super::link::{End, Link, READ_BYTES};
 use crate::net::wire::{Route, Wire};
+use nebula_sys::udp::wait_on;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -156,16 +156,7 @@ impl Wire for TcpClientWire {
         if self.link.as_ref().is_some_and(Link::has_frames) {
             return Ok(());
         }
-        let timeout = timeout.and_then(|timeout| timeout.try_into().ok());
-        let own = PollFd::from_borrowed_fd(self.epoll.as_fd(), PollFlags::IN);
-        let waited = match parker {
-            None => poll(&mut [own], timeout.as_ref()),
-            Some(parker) => poll(&mut [own, PollFd::from_borrowed_fd(parker, PollFlags::IN)], timeout.as_ref()),
-        };
-        match waited {
-            Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
-            _ => Ok(()),
-        }
+        wait_on(self.epoll.as_fd(), timeout, parker).map(drop)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -4,9 +4,9 @@ use super::headers::ETHERNET_BYTES;
 use super::hops::Hops;
 use super::taking::take;
 use crate::net::packets::{PacketDevice, Side, Unsent};
+use nebula_sys::udp::wait_on;
 use nebula_sys::xdp::{FRAME_BYTES_MAX, Frames, Interface, Picked};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -153,14 +153,6 @@ impl PacketDevice for XdpRouter {
 
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> io::Result<()> {
         self.look_up();
-        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let mut watched = [
-            PollFd::from_borrowed_fd(self.ready.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(parker, PollFlags::IN),
-        ];
-        match poll(&mut watched, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        wait_on(self.ready.as_fd(), timeout, Some(parker)).map(drop)
     }
 }
