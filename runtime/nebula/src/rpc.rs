@@ -1,6 +1,7 @@
 //! One RPC, as engine, worker and client hand it on: its slot, its reply, the room for an answer,
 //! the service, and how a thread rests while there is none.
 
+pub(crate) mod numbered;
 pub(crate) mod slot;
 pub(crate) mod region;
 pub(crate) mod fault;

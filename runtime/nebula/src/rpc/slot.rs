@@ -10,6 +10,7 @@
 //! 48 bytes lies in one cache line with its header. The first word alone says whether the slot
 //! holds the expected packet: the mark says who wrote, the position says for which lap.
 
+use super::numbered::numbered;
 use nebula_sys::copy::{copy_words, load_bytes, load_units, store_bytes};
 use nebula_sys::sync::{AtomicU64, Ordering};
 
@@ -24,39 +25,21 @@ pub(crate) const SPAN_MAX: u32 = (1 << 12) - 1;
 /// The largest payload of one slot, in bytes.
 pub(crate) const MTU_BYTES_MAX: u32 = mtu_for(1 << 20);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
-    Request,
-    Reply,
-    Nack,
-    Fault,
-    Cancelled,
-    /// A one-sided operation of the client, which is no RPC.
-    Operation,
+numbered! {
+    pub(crate) enum Mark: u8 {
+        Request = 1,
+        Reply = 2,
+        Nack = 3,
+        Fault = 4,
+        Cancelled = 5,
+        /// A one-sided operation of the client, which is no RPC.
+        Operation = 9,
+    }
 }
 
 impl Mark {
     const fn bits(self) -> u64 {
-        match self {
-            Mark::Request => 1,
-            Mark::Reply => 2,
-            Mark::Nack => 3,
-            Mark::Fault => 4,
-            Mark::Cancelled => 5,
-            Mark::Operation => 9,
-        }
-    }
-
-    const fn from_bits(bits: u64) -> Option<Self> {
-        match bits {
-            1 => Some(Mark::Request),
-            2 => Some(Mark::Reply),
-            3 => Some(Mark::Nack),
-            4 => Some(Mark::Fault),
-            5 => Some(Mark::Cancelled),
-            9 => Some(Mark::Operation),
-            _ => None,
-        }
+        self as u64
     }
 }
 
@@ -205,7 +188,7 @@ impl<'a> Slots<'a> {
             return None;
         }
         let second = slot[1].load(Ordering::Relaxed);
-        let mark = Mark::from_bits(first >> 60)?;
+        let mark = Mark::from_number(first.to_be_bytes()[0] >> 4)?;
         #[expect(clippy::cast_possible_truncation, reason = "each field is masked or shifted to its width")]
         Some(SlotHeader {
             mark,

@@ -7,6 +7,7 @@
 //!
 //! Any bytes can be read: an invalid frame is an error and never a panic.
 
+use crate::rpc::numbered::numbered;
 use crate::rpc::recipient::Cover;
 use nebula_nic::NodeId;
 
@@ -23,29 +24,16 @@ pub(crate) const SNID_AT: usize = 16;
 pub(crate) const CHECK: std::ops::Range<usize> = 4..8;
 const SEALED: u8 = 1;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum FrameKind {
-    /// A client asks to connect.
-    Hello = 1,
-    /// The server accepts it.
-    Welcome = 2,
-    /// The server does not answer, and why.
-    Refusal = 3,
-    Client = 4,
-    Server = 5,
-}
-
-impl FrameKind {
-    const fn from_code(code: u8) -> Option<Self> {
-        Some(match code {
-            1 => Self::Hello,
-            2 => Self::Welcome,
-            3 => Self::Refusal,
-            4 => Self::Client,
-            5 => Self::Server,
-            _ => return None,
-        })
+numbered! {
+    pub(crate) enum FrameKind: u8 {
+        /// A client asks to connect.
+        Hello = 1,
+        /// The server accepts it.
+        Welcome = 2,
+        /// The server does not answer, and why.
+        Refusal = 3,
+        Client = 4,
+        Server = 5,
     }
 }
 
@@ -100,7 +88,7 @@ impl Frame {
         if header[0] != UDP_VERSION {
             return Err(FrameError::Version(header[0]));
         }
-        let kind = FrameKind::from_code(header[KIND_AT]).ok_or(FrameError::Kind)?;
+        let kind = FrameKind::from_number(header[KIND_AT]).ok_or(FrameError::Kind)?;
         let frame = Self {
             kind,
             domain: header[DOMAIN_AT],

@@ -9,6 +9,7 @@
 
 use super::frame::{FRAME_BYTES, Frame, FrameKind, long, word};
 use super::seal::Seal;
+use crate::rpc::numbered::numbered;
 use crate::rpc::recipient::{Cover, KeyId};
 use nebula_nic::{NodeId, Span};
 use siphasher::sip::SipHasher24;
@@ -54,19 +55,19 @@ pub(crate) struct Welcome {
     pub(crate) slo: Span,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Reason {
-    Version = 1,
-    /// The frame is for another run of the server.
-    Incarnation = 2,
-    /// The token does not belong to this address.
-    Token = 3,
-    /// The server accepts sealed datagrams only.
-    KeyWanted = 4,
-    NoKey = 5,
-    /// The server serves another messaging domain.
-    Domain = 6,
+numbered! {
+    pub(crate) enum Reason: u32 {
+        Version = 1,
+        /// The frame is for another run of the server.
+        Incarnation = 2,
+        /// The token does not belong to this address.
+        Token = 3,
+        /// The server accepts sealed datagrams only.
+        KeyWanted = 4,
+        NoKey = 5,
+        /// The server serves another messaging domain.
+        Domain = 6,
+    }
 }
 
 impl Reason {
@@ -74,18 +75,6 @@ impl Reason {
     /// client are; otherwise it is plain.
     pub(crate) const fn is_of_opened(self) -> bool {
         matches!(self, Self::Incarnation | Self::Token)
-    }
-
-    const fn from_code(code: u32) -> Option<Self> {
-        Some(match code {
-            1 => Self::Version,
-            2 => Self::Incarnation,
-            3 => Self::Token,
-            4 => Self::KeyWanted,
-            5 => Self::NoKey,
-            6 => Self::Domain,
-            _ => return None,
-        })
     }
 }
 
@@ -186,7 +175,7 @@ impl Refused {
         if frame.kind != FrameKind::Refusal || body.len() < REFUSAL_BODY_BYTES {
             return None;
         }
-        let reason = Reason::from_code(word(body, 0))?;
+        let reason = Reason::from_number(word(body, 0))?;
         Some(Self { reason, echo: long(body, 8), incarnation: frame.incarnation, snid: frame.snid })
     }
 }
@@ -200,7 +189,7 @@ fn closed(seal: &mut Seal, frame: &Frame, body: &[u8]) -> Option<Vec<u8>> {
 
 pub(crate) fn reason_of(datagram: &[u8]) -> Option<Reason> {
     let body = datagram.get(FRAME_BYTES..FRAME_BYTES + 4)?;
-    Reason::from_code(word(body, 0))
+    Reason::from_number(word(body, 0))
 }
 
 /// 16 secret bytes for use number `what`, from random bytes that have no other use. The secret of
