@@ -13,7 +13,7 @@ use crate::rpc::fault::Fault;
 use crate::rpc::reply::Reply;
 use crate::rpc::requests::{Replies, Requests};
 use crate::rpc::service::Service;
-use crate::status::{Meter, Served};
+use crate::status::Meter;
 use crate::transport::shm::rings::Rings;
 use nebula_nic::{BurstRpc, CoreId, Run, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -177,17 +177,9 @@ impl AtOnce for Timed<'_> {
     fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>) {
         let began = self.watch.now_ps();
         self.worker.serve(run, rpcs, payloads, replies);
-        let ended = self.watch.now_ps();
-        self.time_ps += ended.saturating_sub(began);
-        if self.meter.is_due(run.rpcs)
-            && let Some(&first) = rpcs.first()
-        {
-            let arrival = run.arrival(0, first);
-            let (given_ps, is_steered) = (began, false);
-            let (rpcs, step) = (run.rpcs, run.burst.step);
-            let served = Served { arrival, rpcs, step, given_ps, is_steered, begun_ps: began, ended_ps: ended };
-            self.meter.sample(served);
-            self.meter.note_store(self.worker.service);
+        self.time_ps += self.watch.now_ps().saturating_sub(began);
+        if self.meter.is_due(run.rpcs) {
+            note_sample(self.meter, self.worker.service, run, rpcs, began);
         }
     }
 }

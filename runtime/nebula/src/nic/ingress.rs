@@ -10,7 +10,8 @@ use super::refusals::Refusals;
 use crate::rpc::requests::Replies;
 use nebula_nic::schedule::RpcType;
 use nebula_nic::{
-    Arrival, Backend, Burst, BurstRpc, CoreId, Header, Missing, NodeId, RpcKey, Run, SlotRange, Timestamp, Verdict,
+    Arrival, Backend, Burst, BurstRpc, CoreId, Header, Missing, NodeId, RpcKey, Run, SLOT_BYTES, SlotRange, Timestamp,
+    Verdict,
 };
 
 /// RPCs served in a turn: few, so that a queue builds up where it is bounded, not in the rings.
@@ -117,6 +118,20 @@ impl Intake {
     #[inline(always)]
     pub(crate) fn plan_run(&self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
         self.backend.plan_run(now, core, burst, rpcs)
+    }
+
+    /// Copies the payloads of a run from `bytes` into its slots, each from behind `lead` bytes;
+    /// `None` while slots are leased.
+    #[inline(always)]
+    pub(crate) fn copy_payloads(&mut self, run: &Run, mut bytes: &[u8], lead: usize) -> Option<()> {
+        let memory = self.payloads.burst(run, 0)?;
+        let slots = memory.chunks_exact_mut((run.burst.slots_each * SLOT_BYTES) as usize);
+        for (rpc, slots) in self.backend.rpcs_of(run).iter().zip(slots) {
+            let (message, behind) = bytes.split_at_checked(lead + rpc.bytes() as usize)?;
+            slots[..rpc.bytes() as usize].copy_from_slice(&message[lead..]);
+            bytes = behind;
+        }
+        Some(())
     }
 
     #[inline(always)]

@@ -13,6 +13,7 @@
 use super::numbered::numbered;
 use nebula_sys::copy::{copy_words, load_bytes, load_units, store_bytes};
 use nebula_sys::sync::{AtomicU64, Ordering};
+use nebula_sys::window;
 
 const _: () = assert!(HEADER_BYTES as usize == 8 * HEADER_WORDS, "two ways to say it");
 
@@ -326,16 +327,10 @@ fn patch(words: &[AtomicU64], skip: usize, bytes: &[u8]) {
 
 fn copy_unaligned(words: &[AtomicU64], skip: usize, src: &[AtomicU64], from: usize, len: usize) {
     let mut piece = [0; 64];
-    let mut done = 0;
-    while done < len {
-        let at = from + done;
-        let take = (64 - at % 8).min(len - done);
-        let mut aligned = [0; 72];
-        load_bytes(&src[at / 8..], &mut aligned[..(at % 8 + take).next_multiple_of(8)]);
-        piece[..take].copy_from_slice(&aligned[at % 8..at % 8 + take]);
-        let to = skip + done;
-        store_unaligned(&words[to / 8..], to % 8, &piece[..take]);
-        done += take;
+    for done in (0..len).step_by(piece.len()) {
+        let piece = &mut piece[..64.min(len - done)];
+        window::load(src, from + done, piece);
+        store_unaligned(&words[(skip + done) / 8..], (skip + done) % 8, piece);
     }
 }
 

@@ -88,22 +88,6 @@ struct Later {
     is_configured: bool,
 }
 
-enum Ending<'a> {
-    Reply(&'a [u8]),
-    Fault(Fault),
-    Nack(NackReason),
-}
-
-impl<'a> From<&'a End> for Ending<'a> {
-    fn from(end: &'a End) -> Self {
-        match end {
-            End::Reply(bytes) => Self::Reply(bytes),
-            End::Fault(fault) => Self::Fault(*fault),
-            End::Nack(reason) => Self::Nack(*reason),
-        }
-    }
-}
-
 impl Later {
     fn remove(&mut self, rpc: u64) -> Option<Parked> {
         let at = self.parked.iter().position(|parked| parked.rpc == rpc)?;
@@ -126,6 +110,11 @@ fn reply_to<'a>(
             Some((Reply::in_ring(channel.slots(), arrival.rpc.tid.0, span), Some(channel)))
         }
     }
+}
+
+fn publish_bytes(reply: &mut Reply<'_>, bytes: &[u8]) {
+    reply.write(bytes);
+    reply.publish();
 }
 
 impl<X: Source> Core<X> {
@@ -386,7 +375,7 @@ impl<X: Source> Core<X> {
         let later = self.later.as_mut().filter(|later| later.laters.is_of(&reply));
         let Some(parked) = later.and_then(|later| later.remove(reply.rpc())) else { return Some(reply) };
         reply.into_sent();
-        self.end_one(parked, Ending::Reply(bytes));
+        self.end_one(parked, |reply| publish_bytes(reply, bytes));
         self.settle();
         None
     }
@@ -407,14 +396,18 @@ impl<X: Source> Core<X> {
             // An RPC whose handler panicked has ended already.
             let parked = self.later.as_mut().and_then(|later| later.remove(rpc));
             if let Some(parked) = parked {
-                self.end_one(parked, Ending::from(&end));
+                self.end_one(parked, |reply| match end {
+                    End::Reply(bytes) => publish_bytes(reply, &bytes),
+                    End::Fault(fault) => reply.fail(fault),
+                    End::Nack(reason) => reply.nack(reason),
+                });
                 count += 1;
             }
         }
         count
     }
 
-    fn end_one(&mut self, Parked { mut kept, channel, .. }: Parked, end: Ending<'_>) {
+    fn end_one(&mut self, Parked { mut kept, channel, .. }: Parked, publish: impl FnOnce(&mut Reply<'_>)) {
         let (rpc, span, answer) = kept.room();
         let reply = match (answer, &channel) {
             (Some(answer), _) => Some(Reply::buffered(answer)),
@@ -422,14 +415,7 @@ impl<X: Source> Core<X> {
             (None, None) => None,
         };
         if let Some(mut reply) = reply {
-            match end {
-                Ending::Reply(bytes) => {
-                    reply.write(bytes);
-                    reply.publish();
-                }
-                Ending::Fault(fault) => reply.fail(fault),
-                Ending::Nack(reason) => reply.nack(reason),
-            }
+            publish(&mut reply);
         }
         channel.iter().for_each(|channel| channel.wake_sleeper());
         match kept {
@@ -446,7 +432,7 @@ impl<X: Source> Core<X> {
             later.laters.close();
             std::mem::take(&mut later.parked)
         });
-        parked.into_iter().for_each(|parked| self.end_one(parked, Ending::Fault(Fault::Unanswered)));
+        parked.into_iter().for_each(|parked| self.end_one(parked, |reply| reply.fail(Fault::Unanswered)));
         self.settle();
     }
 

@@ -7,9 +7,7 @@ use crate::nic::ingress::{AtOnce, Intake};
 use crate::rpc::answer::{Answer, Ending, Keep};
 use crate::rpc::requests::Replies;
 use crate::rpc::slot::Slots;
-use nebula_nic::{
-    Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, SlotRange, Timestamp, Verdict, slots_of,
-};
+use nebula_nic::{Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, SlotRange, Timestamp, Verdict, slots_of};
 use std::sync::Arc;
 
 /// At least so many connections can share the queue before any request is refused.
@@ -176,7 +174,7 @@ impl Taker {
         let burst = Burst { first, step: 1, slots_each };
         if is_first
             && let Some(run) = intake.plan_run(*now, core, &burst, count)
-            && copy_payloads(bytes, &run, intake).is_some()
+            && intake.copy_payloads(&run, bytes, 0).is_some()
         {
             connection.begin(count);
             let Self { framing, at_once: answer, .. } = self;
@@ -271,19 +269,6 @@ impl Taker {
             self.spare.push(answer);
         }
     }
-}
-
-/// Copies the requests of a run from `bytes` into its slots; `None` while slots are leased.
-#[inline]
-fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()> {
-    let memory = intake.payloads.burst(run, 0)?;
-    let slots = memory.chunks_exact_mut((run.burst.slots_each * SLOT_BYTES) as usize);
-    for (rpc, slots) in intake.backend.rpcs_of(run).iter().zip(slots) {
-        let (request, behind) = bytes.split_at_checked(rpc.bytes() as usize)?;
-        slots[..request.len()].copy_from_slice(request);
-        bytes = behind;
-    }
-    Some(())
 }
 
 /// Appends the answers of a run to its client's output.

@@ -14,7 +14,7 @@ use crate::rpc::answer::{Ending, Keep};
 use crate::rpc::requests::Replies;
 use crate::rpc::slot::Slots;
 use crate::status::Status;
-use nebula_nic::{Burst, BurstRpc, EntryId, Run, SLOT_BYTES, Seen, Timestamp, TransferId, slots_of};
+use nebula_nic::{Burst, BurstRpc, EntryId, Seen, Timestamp, TransferId, slots_of};
 use std::slice::Iter;
 
 struct Gathered {
@@ -44,7 +44,7 @@ impl Memory {
         let Gathered { first, stamp_ns, slots_each, count, bytes } = self.gather(now, peer, messages, most, intake)?;
         let burst = Burst { first: rpc_key(peer.number, first), step: 1, slots_each };
         let run = intake.plan_run(now, core, &burst, count)?;
-        copy_payloads(messages.bytes(), &run, intake)?;
+        intake.copy_payloads(&run, messages.bytes(), REQUEST_BYTES)?;
         outbox.address(&peer.recipient);
         let Self { outcomes, counters, at_once: answer, run_entries, .. } = self;
         // All before the first is served, so that the misses of their distant entries overlap.
@@ -105,19 +105,6 @@ impl Memory {
         }
         (run.count > 0).then_some(run)
     }
-}
-
-/// Copies the payloads of a run from `bytes` into its slots; `None` while slots are leased.
-#[inline(always)]
-fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()> {
-    let memory = intake.payloads.burst(run, 0)?;
-    let slots = memory.chunks_exact_mut((run.burst.slots_each * SLOT_BYTES) as usize);
-    for (rpc, slots) in intake.backend.rpcs_of(run).iter().zip(slots) {
-        let (message, behind) = bytes.split_at_checked(REQUEST_BYTES + rpc.bytes() as usize)?;
-        slots[..rpc.bytes() as usize].copy_from_slice(&message[REQUEST_BYTES..]);
-        bytes = behind;
-    }
-    Some(())
 }
 
 /// Remembers and sends the answers to the RPCs of a run.
