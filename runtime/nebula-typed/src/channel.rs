@@ -155,14 +155,8 @@ impl Channel {
         options: Options,
     ) -> Result<P, CallError> {
         let options = options.key_hash(request.key_hash());
-        let until_ticks = self.client.waits_for(&options).map(ticks_after);
-        let extension = Extension { trace: self.trace.as_ref(), until_ticks, ..Extension::default() };
-        Q::As::write(request, |body| put_together(&mut self.frame, body, id, &extension));
-        let reply = self.client.call_with(&self.frame, options)?;
-        match status::open_message(reply) {
-            Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
-            None => Err(CallError::of_reply(reply)),
-        }
+        Q::As::write(request, |body| self.put_together(id, body, &[], &options));
+        read_reply(self.client.call_with(&self.frame, options)?)
     }
 
     pub(super) fn call_window(
@@ -173,8 +167,7 @@ impl Channel {
         key_hash: u32,
     ) -> Result<&[u8], CallError> {
         let options = Options::default().key_hash(key_hash);
-        let until_ticks = self.client.waits_for(&options).map(ticks_after);
-        put_together(&mut self.frame, body, id, &Extension { trace: self.trace.as_ref(), cursor, until_ticks });
+        self.put_together(id, body, cursor, &options);
         let reply = self.client.call_with(&self.frame, options)?;
         status::open_message(reply).ok_or_else(|| CallError::of_reply(reply))
     }
@@ -232,12 +225,16 @@ impl Channel {
     /// The slow path: over UDP, with an extension, in several packets, or without room in the ring.
     #[inline(never)]
     fn submit_framed(&mut self, id: MethodId, body: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        let until_ticks = self.client.waits_for(&options).map(ticks_after);
-        let extension = Extension { trace: self.trace.as_ref(), until_ticks, ..Extension::default() };
-        put_together(&mut self.frame, body, id, &extension);
+        self.put_together(id, body, &[], &options);
         let ticket = self.client.submit_with(&self.frame, options)?;
         self.note_method(ticket, id);
         Ok(ticket)
+    }
+
+    #[inline]
+    fn put_together(&mut self, id: MethodId, body: &[u8], cursor: &[u8], options: &Options) {
+        let until_ticks = self.client.waits_for(options).map(ticks_after);
+        put_together(&mut self.frame, body, id, &Extension { trace: self.trace.as_ref(), cursor, until_ticks });
     }
 
     #[inline(always)]
@@ -305,6 +302,7 @@ pub fn request_bytes<Q: Message>(id: MethodId, request: &Q) -> Vec<u8> {
 /// # Errors
 ///
 /// [`CallError::Status`] if the service answered with one, and [`CallError::Malformed`].
+#[inline]
 pub fn read_reply<P: Message>(bytes: &[u8]) -> Result<P, CallError> {
     match status::open_message(bytes) {
         Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),

@@ -1,6 +1,6 @@
 //! The client's end for many tasks: calls are futures.
 
-use super::channel::{put_together, ticks_after};
+use super::channel::{put_together, read_reply, ticks_after};
 use super::describe;
 use super::error::{CallError, ConnectError};
 use super::message::{Encoding, Message};
@@ -85,25 +85,16 @@ impl AsyncChannel {
         options: Options,
     ) -> Result<P, CallError> {
         let options = options.key_hash(request.key_hash());
+        let frame = Q::As::write(request, |body| self.frame(id, body, &[], &options));
+        read_reply(&self.client.call_with(frame, options).await?)
+    }
+
+    fn frame(&self, id: MethodId, body: &[u8], cursor: &[u8], options: &Options) -> Vec<u8> {
         let mut frame = Vec::new();
-        let extension = Extension { until_ticks: self.until_ticks(&options), ..self.extension() };
-        Q::As::write(request, |body| put_together(&mut frame, body, id, &extension));
-        let reply = self.client.call_with(frame, options).await?;
-        match status::open_message(&reply) {
-            Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
-            None => Err(CallError::of_reply(&reply)),
-        }
-    }
-}
-
-impl AsyncChannel {
-    fn extension(&self) -> Extension<'_> {
-        Extension { trace: self.trace.as_ref(), ..Extension::default() }
-    }
-
-    fn until_ticks(&self, options: &Options) -> Option<u64> {
         let is_timed = self.is_timed || options.deadline.is_some();
-        is_timed.then(|| self.client.waits_for(options)).flatten().map(ticks_after)
+        let until_ticks = is_timed.then(|| self.client.waits_for(options)).flatten().map(ticks_after);
+        put_together(&mut frame, body, id, &Extension { trace: self.trace.as_ref(), cursor, until_ticks });
+        frame
     }
 
     pub(super) async fn call_window(
@@ -113,11 +104,8 @@ impl AsyncChannel {
         cursor: &[u8],
         key_hash: u32,
     ) -> Result<Vec<u8>, CallError> {
-        let mut frame = Vec::new();
         let options = Options::default().key_hash(key_hash);
-        let extension = Extension { until_ticks: self.until_ticks(&options), cursor, ..self.extension() };
-        put_together(&mut frame, body, id, &extension);
-        let mut reply = self.client.call_with(frame, options).await?;
+        let mut reply = self.client.call_with(self.frame(id, body, cursor, &options), options).await?;
         let Some(window) = status::open_message(&reply).map(<[u8]>::len) else {
             return Err(CallError::of_reply(&reply));
         };
