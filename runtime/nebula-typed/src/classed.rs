@@ -3,7 +3,7 @@
 use super::method::{self, MethodId};
 use nebula::Reply;
 use nebula::Requests;
-use nebula::{Class, Service, Stage};
+use nebula::{Class, Service, Stage, StoreCounters};
 use nebula_nic::schedule::RpcType;
 
 /// A typed service, or several ([`Services`](super::Services)), with another [`Class`] for some
@@ -78,6 +78,10 @@ impl<S: Service> Service for Classed<S> {
         self.service.rpc_type(request)
     }
 
+    fn store(&self) -> Option<StoreCounters> {
+        self.service.store()
+    }
+
     fn drain(&self) {
         self.service.drain();
     }
@@ -88,5 +92,40 @@ impl<S: Service> Service for Classed<S> {
 
     fn prefetch(&self, request: &[u8], stage: Stage) {
         self.service.prefetch(request, stage);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Shop;
+
+    impl Service for Shop {
+        fn serve(&self, _: &[u8], _: &mut Reply<'_>) {}
+
+        fn later_max(&self) -> Option<u16> {
+            Some(7)
+        }
+
+        fn types(&self) -> u8 {
+            3
+        }
+
+        fn store(&self) -> Option<StoreCounters> {
+            Some(StoreCounters { items: 7, ..StoreCounters::default() })
+        }
+
+        fn prefetches(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn what_a_service_says_of_itself_is_said_with_other_classes_too() {
+        let classed = Classed::new(Shop).with_class(MethodId::new(1, 1), Class::Worker);
+        assert_eq!(classed.store(), Shop.store());
+        assert_eq!((classed.later_max(), classed.types(), classed.prefetches()), (Some(7), 3, true));
+        assert!(classed.has_long());
     }
 }
