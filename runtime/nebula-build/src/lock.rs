@@ -1,10 +1,10 @@
 //! The lock file of a `.proto`: every number and type that peers may have been built with, as text.
 
 use crate::error::Error;
-use crate::read::Files;
+use crate::read::{Files, OPTIONS, SCHEMA};
+use crate::schema::Schema;
 use crate::schema::evolution::{self, Reserved};
-use crate::schema::{OPTIONS_PROTO, SCHEMA_PROTO, Schema};
-use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
+use protox::file::{ChainFileResolver, GoogleFileResolver};
 use protox::prost_reflect::text_format::FormatOptions;
 use protox::prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use std::io::ErrorKind;
@@ -55,22 +55,10 @@ impl Reserved for Declared<'_> {
     }
 }
 
-/// Finds the files that define a schema.
-struct Definitions;
-
-impl FileResolver for Definitions {
-    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
-        match name {
-            "nebula/schema.proto" => File::from_source(name, SCHEMA_PROTO),
-            "nebula/options.proto" => File::from_source(name, OPTIONS_PROTO),
-            _ => Err(protox::Error::file_not_found(name)),
-        }
-    }
-}
-
 fn definition() -> Result<MessageDescriptor, protox::Error> {
     let mut resolver = ChainFileResolver::new();
-    resolver.add(Definitions);
+    resolver.add(SCHEMA);
+    resolver.add(OPTIONS);
     resolver.add(GoogleFileResolver::new());
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).open_file("nebula/schema.proto")?;

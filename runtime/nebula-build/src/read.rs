@@ -7,6 +7,7 @@ mod source;
 
 pub(crate) use encodings::{Encodings, Fixed, kind};
 pub(crate) use services::name_id;
+pub(crate) use source::{OPTIONS, SCHEMA};
 
 use crate::error::Error;
 use crate::schema::Schema;

@@ -1,7 +1,7 @@
 //! Files and their imports, by protox.
 
 use crate::error::Error;
-use crate::schema::OPTIONS_PROTO;
+use crate::schema::{OPTIONS_PROTO, SCHEMA_PROTO};
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver, IncludeFileResolver};
 use protox::prost_reflect::DescriptorPool;
@@ -12,19 +12,15 @@ pub(super) struct Sources {
     pub(super) paths: Vec<PathBuf>,
 }
 
-/// Finds the file of Nebula's options.
-struct Options;
+/// Finds a file of Nebula's: its name as imported, and its text.
+pub(crate) struct Embedded(&'static str, &'static str);
 
-/// As imported.
-const OPTIONS: &str = "nebula/options.proto";
+pub(crate) const OPTIONS: Embedded = Embedded("nebula/options.proto", OPTIONS_PROTO);
+pub(crate) const SCHEMA: Embedded = Embedded("nebula/schema.proto", SCHEMA_PROTO);
 
-impl FileResolver for Options {
+impl FileResolver for Embedded {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
-        if name == OPTIONS {
-            File::from_source(OPTIONS, OPTIONS_PROTO)
-        } else {
-            Err(protox::Error::file_not_found(name))
-        }
+        if name == self.0 { File::from_source(name, self.1) } else { Err(protox::Error::file_not_found(name)) }
     }
 }
 
@@ -35,7 +31,7 @@ pub(super) fn read(path: &Path, includes: &[PathBuf]) -> Result<Sources, Error> 
     for folder in includes {
         resolver.add(IncludeFileResolver::new(folder.clone()));
     }
-    resolver.add(Options);
+    resolver.add(OPTIONS);
     resolver.add(GoogleFileResolver::new());
     let mut compiler = Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).include_source_info(true).open_file(path)?;
