@@ -4,22 +4,16 @@ mod retries;
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
-use crate::support::{echo, endpoint, server_config, wait_until_clean};
+use crate::support::exchange::{self, next_end};
+use crate::support::{echo, endpoint, open_one, server_config, wait_until_clean};
 use nebula::{
     CallError, Client, ClientConfig, Fault, NackReason, Policy, Queueing, Reply, Requests, RetryPolicy, Rpc,
-    RunningServer, Server, ServerConfig, Service, Span, Stage, Steering, SubmitError, Ticket, Worker,
+    RunningServer, Server, ServerConfig, Service, Span, Stage, Steering, SubmitError, Worker,
 };
 use nebula_testing::wait::{Watchdog, spin, wait_until};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
-
-type End = (Ticket, Result<Vec<u8>, CallError>);
-
-fn next_end(client: &mut Client) -> Option<End> {
-    client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec)))
-}
 
 /// A server that the caller drives: it has one worker, which also runs the engine.
 fn by_hand(test: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, RunningServer, Worker) {
@@ -28,8 +22,8 @@ fn by_hand(test: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Runni
         config.inline = Some(true);
         change(config);
     });
-    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
-    (name, server, workers.pop().expect("one worker"))
+    let (server, worker) = open_one(&name, config);
+    (name, server, worker)
 }
 
 fn next_rpc(worker: &Worker) -> Rpc<'_> {
@@ -363,40 +357,17 @@ struct Ends {
 
 /// Sends `rpcs` RPCs, at most `depth` at once, and checks that each ticket ends once and that a
 /// reply is an echo.
-fn exchange(client: &mut Client, rpcs: usize, depth: u32, mut request: impl FnMut(usize) -> Vec<u8>) -> Ends {
+fn exchange(client: &mut Client, rpcs: usize, depth: usize, request: impl FnMut(usize) -> Vec<u8>) -> Ends {
     let mut ends = Ends::default();
-    let mut outstanding = BTreeMap::new();
-    let mut sent = 0;
-    let mut waiting = None;
-    while sent < rpcs || !outstanding.is_empty() {
-        if sent < rpcs && client.outstanding() < depth {
-            let request = waiting.take().unwrap_or_else(|| request(sent));
-            match client.submit(&request) {
-                Ok(ticket) => {
-                    sent += 1;
-                    assert!(outstanding.insert(ticket, request).is_none(), "a ticket came twice");
-                    continue;
-                }
-                Err(error) => {
-                    assert_eq!(error, SubmitError::Full);
-                    waiting = Some(request);
-                }
-            }
+    exchange::exchange(client, rpcs, depth, request, |request, end| match end {
+        Ok(reply) => {
+            assert!(reply == request, "another's reply");
+            ends.replied += 1;
         }
-        let (ticket, result) = wait_until("an end", || next_end(client));
-        let request = outstanding.remove(&ticket).expect("a ticket that is outstanding");
-        match result {
-            Ok(reply) => {
-                assert!(reply == request, "another's reply");
-                ends.replied += 1;
-            }
-            Err(CallError::Nack { .. }) => ends.nacked += 1,
-            Err(CallError::TimedOut) => ends.timed_out += 1,
-            Err(error) => panic!("{error}"),
-        }
-    }
-    assert_eq!(client.outstanding(), 0);
-    assert!(next_end(client).is_none(), "an end too many");
+        Err(CallError::Nack { .. }) => ends.nacked += 1,
+        Err(CallError::TimedOut) => ends.timed_out += 1,
+        Err(error) => panic!("{error}"),
+    });
     ends
 }
 

@@ -2,7 +2,7 @@
 //! not and whatever happens to the others.
 
 use crate::support::boxed::boxed;
-use crate::support::{PATIENCE, echo, endpoint, patient_client, server_config, wait_until_clean};
+use crate::support::{PATIENCE, echo, endpoint, everywhere, patient_client, server_config, wait_until_clean};
 use nebula::{
     AsyncClient, Call, CallError, ClientConfig, Endpoint, Options, Queueing, Reply, RetryPolicy, RunningServer, Server,
     ServerConfig, Span, SubmitError,
@@ -22,10 +22,6 @@ fn executor() -> Runtime {
 
 fn roomy() -> ServerConfig {
     server_config(|config| config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 })
-}
-
-fn endpoints(test: &str) -> [String; 3] {
-    [endpoint(test), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()]
 }
 
 /// A server that answers once the test allows it. The channel reports the requests that it has
@@ -80,7 +76,7 @@ fn put_to_sleep<R: AsRef<[u8]> + Unpin>(call: &mut Call<R>, woken: &Arc<Woken>) 
 #[test]
 fn many_tasks_get_their_own_replies_polling_or_asleep_with_room_for_few() {
     let _watchdog = Watchdog::new("many tasks");
-    for at in endpoints("tasks") {
+    for at in everywhere("tasks") {
         let server = Server::bind(&at).config(roomy()).serve(echo).expect("a server");
         for poll_for in [Span::ZERO, Span::from_us(20), Span::from_ms(5)] {
             let client = connect(&server, 16).poll_for(poll_for);
@@ -105,7 +101,7 @@ fn many_tasks_get_their_own_replies_polling_or_asleep_with_room_for_few() {
 #[test]
 fn a_task_that_sleeps_is_woken_by_its_answer_and_by_nothing_before() {
     let _watchdog = Watchdog::new("a task that sleeps");
-    for at in endpoints("asleep") {
+    for at in everywhere("asleep") {
         let (server, may_answer, begun) = held(&at);
         let client = connect(&server, 4).poll_for(Span::ZERO);
         for round in 0..20_u8 {
@@ -158,7 +154,7 @@ fn a_full_client_refuses_or_has_calls_wait_in_their_order_and_one_that_goes_lets
 #[test]
 fn dropped_calls_leave_nothing_behind_at_client_and_server() {
     let _watchdog = Watchdog::new("dropped calls");
-    for at in endpoints("dropped") {
+    for at in everywhere("dropped") {
         let server = Server::bind(&at).config(roomy()).workers(2).serve(echo).expect("a server");
         let client = connect(&server, 4).poll_for(Span::ZERO);
         for round in 0..300_u32 {
@@ -188,7 +184,7 @@ fn dropped_calls_leave_nothing_behind_at_client_and_server() {
 #[test]
 fn what_takes_too_long_ends_in_time_although_the_task_sleeps() {
     let _watchdog = Watchdog::new("what takes too long");
-    for at in endpoints("late") {
+    for at in everywhere("late") {
         let (server, may_answer, _begun) = held(&at);
         let config = ClientConfig::default().call_timeout(Duration::from_secs(1));
         let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
@@ -241,7 +237,7 @@ fn one_that_finds_no_room_in_time_ends_too_and_was_not_executed() {
 #[test]
 fn what_is_refused_is_tried_again_while_its_task_sleeps() {
     let _watchdog = Watchdog::new("tried again");
-    for at in endpoints("again") {
+    for at in everywhere("again") {
         let config = server_config(|config| (config.slo, config.rpc_bytes_max) = (Span::from_us(5), 1000));
         // The queue fills up before the first answer.
         let may_answer = Arc::new(AtomicBool::new(false));
@@ -275,7 +271,7 @@ fn what_is_refused_is_tried_again_while_its_task_sleeps() {
 #[test]
 fn a_server_that_stops_is_an_error_for_those_that_sleep() {
     let _watchdog = Watchdog::new("a server that stops");
-    for at in endpoints("stops") {
+    for at in everywhere("stops") {
         let (server, may_answer, begun) = held(&at);
         let config = ClientConfig::default().transmissions_max(3).call_timeout(PATIENCE);
         let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
@@ -308,7 +304,7 @@ fn a_server_that_stops_is_an_error_for_those_that_sleep() {
 #[test]
 fn refusals_and_requests_that_are_too_long_are_errors_of_the_call() {
     let _watchdog = Watchdog::new("refusals");
-    for at in endpoints("refusals") {
+    for at in everywhere("refusals") {
         let config = server_config(|config| {
             config.slo = Span::from_us(5);
             config.rpc_bytes_max = 1000;

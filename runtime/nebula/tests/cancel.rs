@@ -1,6 +1,7 @@
 //! RPCs that their client cancels, or that have their own deadline.
 
-use crate::support::{echo, endpoint, patient_client, server_config};
+use crate::support::exchange::next_end;
+use crate::support::{echo, endpoint, endpoints, open_one, patient_client, server_config};
 use nebula::{
     CallError, Class, Client, ClientConfig, Executed, LaterReply, Options, Reply, Server, Service, Span, SubmitError,
 };
@@ -12,8 +13,7 @@ fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
     let _watchdog = Watchdog::new("what is taken back");
     let name = endpoint("cancel");
     let config = server_config(|config| config.inline = Some(true));
-    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
-    let mut worker = workers.pop().expect("one worker");
+    let (server, mut worker) = open_one(&name, config);
     let mut client = Client::connect_with(&name, ClientConfig::default().slots(2)).expect("a connection");
     let (first, second) = (client.submit(b"first").expect("room"), client.submit(b"second").expect("room"));
     assert!(client.cancel(first) && !client.cancel(first));
@@ -24,7 +24,7 @@ fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
         echo(request, reply);
     };
     wait_until("both ends", || {
-        ends.extend(client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
+        ends.extend(next_end(&mut client));
         worker.turn(&service);
         (ends.len() == 2).then_some(())
     });
@@ -74,8 +74,7 @@ fn a_deadline_of_its_own_ends_one_call_and_not_the_others() {
     let _watchdog = Watchdog::new("its own deadline");
     let name = endpoint("own-deadline");
     let config = server_config(|config| config.inline = Some(true));
-    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
-    let mut worker = workers.pop().expect("one worker");
+    let (server, mut worker) = open_one(&name, config);
     let mut client = Client::connect(&name).expect("a connection");
     let patient = client.submit(b"patient").expect("room");
     let hasty = client.submit_with(b"hasty", Options::default().deadline(Span::from_us(1))).expect("room");
@@ -140,11 +139,8 @@ fn what_is_taken_back_while_it_waits_is_not_executed() {
             [&b"wait"[..], b"1", b"2", b"3", b"4"].map(|request| client.submit(request).expect("room")).into();
         client.flush();
         let mut ends = Vec::new();
-        let poll = |client: &mut Client, ends: &mut Vec<_>| {
-            ends.extend(client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
-        };
         wait_until("one to run and the others to wait", || {
-            poll(&mut client, &mut ends);
+            ends.extend(next_end(&mut client));
             let do_wait = match server.pool() {
                 Some(pool) => pool.held == 5,
                 None => server.status().read().queue_depth == 3,
@@ -158,14 +154,14 @@ fn what_is_taken_back_while_it_waits_is_not_executed() {
             let last = client.submit(b"short").expect("room");
             client.flush();
             let _reply = wait_until("the reply to what came last", || {
-                poll(&mut client, &mut ends);
+                ends.extend(next_end(&mut client));
                 ends.iter().position(|(ticket, _)| *ticket == last).map(|at| ends.swap_remove(at))
             });
             assert_eq!(begun.recv().expect("it was served"), b"short");
         }
         let_go.send(()).expect("it runs");
         wait_until("all ends", || {
-            poll(&mut client, &mut ends);
+            ends.extend(next_end(&mut client));
             (ends.len() == 5).then_some(())
         });
         ends.sort_unstable_by_key(|end| end.0);
@@ -181,7 +177,7 @@ fn what_is_taken_back_while_it_waits_is_not_executed() {
 #[test]
 fn who_holds_a_reply_for_later_can_ask_whether_anybody_waits_for_it() {
     let _watchdog = Watchdog::new("a reply for later");
-    for at in [endpoint("later-asks"), "udp://127.0.0.1:0".into()] {
+    for at in endpoints("later-asks") {
         let (hand_on, held) = mpsc::channel::<LaterReply>();
         let config = server_config(|config| config.later_max = Some(4));
         let service = move |_: &[u8], reply: &mut Reply<'_>| {
@@ -202,14 +198,14 @@ fn who_holds_a_reply_for_later_can_ask_whether_anybody_waits_for_it() {
         assert!(client.cancel(goes));
         let mut ends = Vec::new();
         wait_until("it to be told", || {
-            ends.extend(client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
+            ends.extend(next_end(&mut client));
             gone.is_cancelled().then_some(())
         });
         assert!(!stayed.is_cancelled(), "{at}: what was said of another RPC");
         gone.answer(b"to nobody");
         stayed.answer(b"to its client");
         wait_until("both ends", || {
-            ends.extend(client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
+            ends.extend(next_end(&mut client));
             (ends.len() == 2).then_some(())
         });
         ends.sort_unstable_by_key(|end| end.0);

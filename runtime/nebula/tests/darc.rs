@@ -1,14 +1,14 @@
 //! `darc` in a server: a service's types and their measured times decide which worker serves an
 //! RPC.
 
-use crate::support::{endpoint, patient_client, server_config};
+use crate::support::log_file::LogFile;
+use crate::support::{endpoint, endpoints, open_one, patient_client, server_config};
 use nebula::{
     Class, Client, Domains, Policy, Reply, RpcType, RpcTypes, RunningServer, ServeError, Server, ServerConfig, Service,
     Span,
 };
 use nebula_nic::replay_text;
 use nebula_testing::wait::{Watchdog, spin, wait_until};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -109,7 +109,7 @@ fn take_two(gate: &Gate, client: &mut Client) {
 }
 
 fn over_both(name: &str, test: impl Fn(&str)) {
-    [endpoint(&format!("darc-{name}")), "udp://127.0.0.1:0".to_owned()].iter().for_each(|at| test(at));
+    endpoints(&format!("darc-{name}")).iter().for_each(|at| test(at));
 }
 
 #[test]
@@ -175,22 +175,12 @@ fn what_has_no_type_or_panics_as_it_is_asked_for_is_served_as_the_common_type() 
     });
 }
 
-/// A decision log, removed with this value.
-struct LogFile(PathBuf);
-
-impl Drop for LogFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 #[test]
 fn the_log_of_a_run_of_several_types_replays() {
     let _watchdog = Watchdog::new("the log of darc");
     for (name, workers, inline) in [("threads", 2, false), ("inline", 1, true)] {
         over_both("log", |at| {
-            let file = format!("darc-{}-{name}.log", std::process::id());
-            let file = LogFile(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(file));
+            let file = LogFile::new(&format!("darc-{name}"));
             let (server, _) = serve(at, |config| {
                 (config.workers, config.inline) = (workers, Some(inline));
                 (config.decision_log, config.type_window) = (Some(file.0.clone()), 100);
@@ -210,7 +200,7 @@ fn the_log_of_a_run_of_several_types_replays() {
             drop(client);
             let (status, log) = server.stop_with_log();
             log.expect("a whole log");
-            let log = std::fs::read_to_string(&file.0).expect("the log of the run");
+            let log = file.text();
             assert!(log.lines().next().expect("a configuration").ends_with(" types=3 type_window=100"), "{at}");
             assert!(replay_text(&log).unwrap_or_else(|error| panic!("{name}, {at}: {error}")) > 4_000);
             assert_eq!(log.matches(" type ").count() as u64, status.completed, "{name}, {at}");
@@ -251,12 +241,10 @@ fn long_ones_are_for_no_pool_unless_one_is_asked_for() {
 #[test]
 fn a_configuration_says_the_types_where_no_service_does() {
     let _watchdog = Watchdog::new("types of a configuration");
-    let file =
-        LogFile(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("darc-{}-open.log", std::process::id())));
+    let file = LogFile::new("darc-open");
     let types = RpcTypes::new(5, |request| RpcType(request.first().map_or(0, |first| first % 5)));
     let config = ServerConfig::default().inline(false).policy(Policy::Darc).rpc_types(types).decision_log(&file.0);
-    let (server, mut workers) = Server::bind(&endpoint("darc-open")).config(config).open().expect("a server");
-    let worker = workers.pop().expect("one worker");
+    let (server, worker) = open_one(&endpoint("darc-open"), config);
     let mut client = client(&server);
     for first in [3, 9] {
         client.submit(&[first]).expect("room");
@@ -265,7 +253,7 @@ fn a_configuration_says_the_types_where_no_service_does() {
     }
     drop((client, worker));
     server.stop();
-    let log = std::fs::read_to_string(&file.0).expect("the log of the run");
+    let log = file.text();
     assert_eq!([" type 3 ->", " type 4 ->"].map(|word| log.matches(word).count()), [1, 1], "{log}");
     assert!(replay_text(&log).is_ok(), "{log}");
 }
@@ -273,8 +261,7 @@ fn a_configuration_says_the_types_where_no_service_does() {
 #[test]
 fn a_domain_asks_its_service_for_types() {
     let _watchdog = Watchdog::new("types of a domain");
-    let file =
-        LogFile(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("darc-{}-domain.log", std::process::id())));
+    let file = LogFile::new("darc-domain");
     let config = ServerConfig::default().inline(false).policy(Policy::Darc).decision_log(&file.0);
     let server = Server::bind(&endpoint("darc-domain")).config(config);
     let domains = Domains::default().host(1, server, Typed(Arc::default())).serve().expect("a domain");
@@ -282,7 +269,7 @@ fn a_domain_asks_its_service_for_types() {
         assert_eq!(client(&domains.servers()[0]).call(&request), Ok(&request[..]));
     }
     domains.stop();
-    let log = std::fs::read_to_string(&file.0).expect("the log of the run");
+    let log = file.text();
     assert_eq!([" type 1 ->", " type 2 ->"].map(|word| log.matches(word).count()), [1, 1], "{log}");
     assert!(replay_text(&log).is_ok(), "{log}");
 }

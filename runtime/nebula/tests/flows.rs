@@ -1,7 +1,7 @@
 //! Servers of several flows over both transports: each thread has its own queue and its share of
 //! the clients, and one pool serves all threads.
 
-use crate::support::{endpoint, patient_client, wait_until_freed, wait_until_served};
+use crate::support::{endpoint, endpoints, patient_client, wait_until_freed, wait_until_served};
 use nebula::{Class, Client, Reply, RunningServer, Server, ServerConfig, Service, Span};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::BTreeMap;
@@ -10,10 +10,6 @@ use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
 const FLOWS: u16 = 3;
-
-fn endpoints(test: &str) -> [String; 2] {
-    [endpoint(test), "udp://127.0.0.1:0".to_owned()]
-}
 
 fn config() -> ServerConfig {
     ServerConfig::default().flows(FLOWS).slo(Span::from_ms(200)).service_mean(Span::from_ms(1))

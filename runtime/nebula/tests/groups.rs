@@ -3,10 +3,12 @@
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
-use crate::support::{PATIENCE, endpoint, server_config, wait_until_freed, wait_until_served};
+use crate::support::exchange::exchange;
+use crate::support::log_file::LogFile;
+use crate::support::{endpoint, everywhere, server_config, unhurried_config, wait_until_freed, wait_until_served};
 use nebula::{
-    CallError, Client, ClientConfig, Fault, IdlePolicy, IntoEndpoints, MigrationConfig, Queueing, Reply, RunningServer,
-    Server, ServerConfig, SubmitError, Ticket,
+    CallError, Client, ClientConfig, Fault, IdlePolicy, IntoEndpoints, MigrationConfig, Reply, RunningServer, Server,
+    ServerConfig,
 };
 use nebula_nic::decision::{GroupReplayError, replay_group_text};
 use nebula_nic::schedule::{ThresholdRow, Thresholds};
@@ -44,10 +46,8 @@ impl Workers {
 
 /// Answers with the worker's number and the request.
 fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
-    let config = server_config(|config| {
+    let config = unhurried_config(|config| {
         (config.policy, config.workers) = ("altocumulus:2".parse().expect("a policy"), 2);
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
-        config.reassembly_timeout = Some(PATIENCE.into());
         config.migration = MigrationConfig::default().waiting_max(4);
         change(config);
     });
@@ -61,11 +61,6 @@ fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
         }
     }));
     server.expect("a server")
-}
-
-/// Endpoints of every transport for groups: a name, and loopback addresses.
-fn everywhere(test: &str) -> [String; 3] {
-    [endpoint(test), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()]
 }
 
 fn connect(name: impl IntoEndpoints) -> Client {
@@ -90,39 +85,26 @@ fn request(draw: &mut Draw, may_panic: bool) -> Vec<u8> {
 /// Sends `rpcs` RPCs of all sizes, [`DEPTH`] at once, and checks each end. Returns how many each
 /// worker answered.
 fn load(client: &mut Client, seed: u64, rpcs: usize, may_panic: bool) -> BTreeMap<u8, u64> {
-    let (mut draw, mut sent) = (Draw::new(seed), BTreeMap::<Ticket, Vec<u8>>::new());
-    let (mut next, mut submitted, mut ended, mut by_worker) = (None, 0, 0, BTreeMap::new());
-    while ended < rpcs {
-        if submitted < rpcs && sent.len() < DEPTH {
-            let request = next.take().unwrap_or_else(|| request(&mut draw, may_panic));
-            match client.submit(&request) {
-                Ok(ticket) => {
-                    sent.insert(ticket, request);
-                    submitted += 1;
-                    continue;
-                }
-                // Slots become free in order, and the oldest RPC may have moved.
-                Err(error) => assert_eq!(error, SubmitError::Full),
-            }
-            next = Some(request);
-        }
-        wait_until("an end", || {
-            let done = client.poll()?;
-            let request = sent.remove(&done.ticket).expect("each RPC ends once");
-            match done.result {
+    let (mut draw, mut by_worker) = (Draw::new(seed), BTreeMap::new());
+    exchange(
+        client,
+        rpcs,
+        DEPTH,
+        |_| request(&mut draw, may_panic),
+        |request, end| {
+            let worker = match end {
                 Ok(reply) => {
-                    assert!(reply[8..] == request, "{} bytes", request.len());
-                    *by_worker.entry(reply[0]).or_default() += 1;
+                    assert!(reply[8..] == *request, "{} bytes", request.len());
+                    reply[0]
                 }
                 Err(error) => {
                     assert_eq!((error, request[0]), (CallError::Fault(Fault::HandlerPanicked), b'p'));
-                    *by_worker.entry(PANICKED).or_default() += 1;
+                    PANICKED
                 }
-            }
-            ended += 1;
-            Some(())
-        });
-    }
+            };
+            *by_worker.entry(worker).or_default() += 1;
+        },
+    );
     by_worker
 }
 
@@ -251,6 +233,11 @@ fn a_stop_under_load_ends_every_rpc() {
     assert_eq!(client.outstanding(), 0);
 }
 
+/// The log of one group.
+fn log_of(file: &LogFile, group: u32) -> String {
+    LogFile(format!("{}.{group}", file.0.display()).into()).text()
+}
+
 /// Trained thresholds follow each group's load, not half of the queue bound.
 #[test]
 fn trained_thresholds_are_those_of_the_managers() {
@@ -258,13 +245,12 @@ fn trained_thresholds_are_those_of_the_managers() {
     let row = |load_permille, waiting| ThresholdRow { load_permille, waiting };
     for (waiting, migrates) in [(3, true), (1_000_000, false)] {
         let name = endpoint(&format!("groups-trained-{waiting}"));
-        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("groups-trained-{waiting}-{}", std::process::id()));
+        let file = LogFile::new(&format!("groups-trained-{waiting}"));
         let server = serve(&name, |config| {
             let trained =
                 Thresholds::try_from_rows(vec![row(1, waiting), row(900, waiting + 1)]).expect("rising loads");
             config.migration = MigrationConfig::default().thresholds(trained);
-            config.decision_log = Some(path.clone());
+            config.decision_log = Some(file.0.clone());
         });
         let (limit, mut all) = (Limit::new("an RPC to move"), 0);
         while all == 0 || (migrates && server.status().read().migrated_out == 0) {
@@ -280,9 +266,7 @@ fn trained_thresholds_are_those_of_the_managers() {
         let [hill, valley, pairing] = [status.migrations_hill, status.migrations_valley, status.migrations_pairing];
         assert_eq!((hill + pairing > 0, valley), (migrates, 0), "{status:?}");
         for group in 0..2 {
-            let path = path.with_extension(group.to_string());
-            let log = std::fs::read_to_string(&path).expect("a log");
-            std::fs::remove_file(&path).expect("it is there");
+            let log = log_of(&file, group);
             let told = format!("1:{waiting},900:{}", waiting + 1);
             assert!(log.lines().next().is_some_and(|setup| setup.contains(&told)), "{:?}", log.lines().next());
             replay_group_text(&log).expect("the log replays");
@@ -336,9 +320,9 @@ fn one_group_is_a_server_as_any_other() {
 fn the_logs_of_the_groups_replay_through_fresh_groups_and_managers() {
     let _watchdog = Watchdog::new("the logs of the groups");
     let name = endpoint("groups-logged");
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("groups-{}", std::process::id()));
+    let file = LogFile::new("groups");
     let server = serve(&name, |config| {
-        (config.decision_log, config.workers) = (Some(path.clone()), 3);
+        (config.decision_log, config.workers) = (Some(file.0.clone()), 3);
         (config.migration.foreign_max, config.migration.waiting_max) = (4, Some(1));
     });
     std::thread::scope(|scope| {
@@ -349,12 +333,7 @@ fn the_logs_of_the_groups_replay_through_fresh_groups_and_managers() {
     });
     let status = wait_until_freed(server.status(), 4500);
     server.stop();
-    let logs = [0, 1].map(|group| {
-        let file = format!("{}.{group}", path.display());
-        let log = std::fs::read_to_string(&file).expect("the log of a group");
-        let _ = std::fs::remove_file(file);
-        log
-    });
+    let logs = [0, 1].map(|group| log_of(&file, group));
     for log in &logs {
         let lines = replay_group_text(log).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(lines, log.lines().count() - 1, "every line but the configuration's");

@@ -2,8 +2,9 @@
 //! becomes an error in time.
 
 use crate::support::draw::Draw;
+use crate::support::exchange::next_end;
 use crate::support::process::{Process, role, say, wait_for_end};
-use crate::support::{echo, endpoint, server_config, wait_until_clean};
+use crate::support::{echo, endpoint, server_config, unhurried_config, wait_until_clean};
 use nebula::{AsyncClient, CallError, Client, ClientConfig, Queueing, Reply, Server, Span, SubmitError};
 use nebula_testing::wait::{RaisedAtTheEnd, Watchdog, wait_until};
 use std::process::exit;
@@ -95,10 +96,7 @@ fn play_server(name: &str, kind: &str) -> ! {
         }
         reply.write(request);
     };
-    let config = server_config(|config| {
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
-        config.inline = Some(kind == "inline");
-    });
+    let config = unhurried_config(|config| config.inline = Some(kind == "inline"));
     let server = Server::bind(name).config(config).serve(service).expect("a server");
     say("ready");
     wait_for_end();
@@ -116,15 +114,12 @@ fn patient() -> ClientConfig {
     ClientConfig::default().call_timeout(PATIENCE)
 }
 
-fn next_end(client: &mut Client) -> Result<Vec<u8>, CallError> {
-    wait_until("an end", || client.poll().map(|done| done.result.map(<[u8]>::to_vec)))
-}
-
 /// Takes the ends of `outstanding` RPCs. All report that the server is gone, as does every later
 /// call.
 fn assert_gone(client: &mut Client, outstanding: usize) {
     for _ in 0..outstanding {
-        assert_eq!(next_end(client), Err(CallError::ServerGone));
+        let (_, end) = wait_until("an end", || next_end(client));
+        assert_eq!(end, Err(CallError::ServerGone));
     }
     assert_eq!(client.outstanding(), 0);
     assert_eq!(client.call(b"more"), Err(CallError::ServerGone));

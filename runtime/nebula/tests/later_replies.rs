@@ -2,9 +2,11 @@
 //! error that gives the reason, and its slots and credit come back.
 
 use crate::support::boxed::boxed;
-use crate::support::{PATIENCE, endpoint, server_config, wait_until_freed};
+use crate::support::exchange::ends_of;
+use crate::support::log_file::LogFile;
+use crate::support::{KINDS, PATIENCE, endpoint, endpoints, open_one, unhurried_config, wait_until_freed};
 use nebula::{
-    AsyncClient, CallError, Client, ClientConfig, Fault, FlowKind, IdlePolicy, LaterError, LaterReply, Queueing, Reply,
+    AsyncClient, CallError, Client, ClientConfig, Fault, FlowKind, IdlePolicy, LaterError, LaterReply, Reply,
     RunningServer, ServeError, Server, ServerConfig, Service, Ticket,
 };
 use nebula_nic::replay_text;
@@ -16,9 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 fn config(laters: u16, change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
-    server_config(|config| {
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
-        config.reassembly_timeout = Some(PATIENCE.into());
+    unhurried_config(|config| {
         config.later_max = Some(laters);
         change(config);
     })
@@ -67,32 +67,11 @@ fn ask_all(client: &mut Client, requests: &[Vec<u8>]) -> Vec<Result<Vec<u8>, Cal
     tickets.iter().filter_map(|ticket| ends.remove(ticket)).collect()
 }
 
-fn ends_of(client: &mut Client, tickets: &[Ticket]) -> BTreeMap<Ticket, Result<Vec<u8>, CallError>> {
-    let mut ends = BTreeMap::new();
-    wait_until("the end of each RPC", || {
-        while let Some(done) = client.poll() {
-            assert!(ends.insert(done.ticket, done.result.map(<[u8]>::to_vec)).is_none(), "ended twice");
-        }
-        (ends.len() == tickets.len()).then_some(())
-    });
-    ends
-}
-
-/// A name, and a change of the configuration.
-type Kind = (&'static str, fn(&mut ServerConfig));
-
-const KINDS: [Kind; 4] = [
-    ("a thread each", |_| ()),
-    ("inline", |config| config.inline = Some(true)),
-    ("three workers", |config| config.workers = 3),
-    ("single queue", |config| config.policy = "single-queue".parse().expect("a policy")),
-];
-
 #[test]
 fn replies_of_other_threads_reach_who_has_asked_in_any_order_and_nothing_is_left() {
     let _watchdog = Watchdog::new("replies of other threads");
     for (name, change) in KINDS {
-        for at in [endpoint(&format!("later-{}", name.replace(' ', "-"))), "udp://127.0.0.1:0".to_owned()] {
+        for at in endpoints(&format!("later-{}", name.replace(' ', "-"))) {
             let (server, held) = serve(&at, config(20, change));
             let held = Arc::new(Mutex::new(held));
             // Two threads that hold some back, so that answers overtake each other.
@@ -159,7 +138,7 @@ fn a_worker_has_no_more_than_its_credit_and_goes_on_with_each_reply() {
             assert!(held.try_recv().is_err());
         }
         begun.into_iter().for_each(|(request, later)| later.answer(&request));
-        let ends = ends_of(&mut client, &tickets);
+        let ends = ends_of(&mut client, tickets.len());
         assert!((0_u8..).zip(&tickets).all(|(at, ticket)| ends[ticket] == Ok(vec![at])));
         drop(client);
         wait_until_freed(server.status(), 30);
@@ -171,7 +150,7 @@ fn a_worker_has_no_more_than_its_credit_and_goes_on_with_each_reply() {
 fn one_that_is_dropped_too_long_or_of_a_handler_that_panicked_ends_with_its_fault() {
     let _watchdog = Watchdog::new("faults");
     let kept = Arc::new(Mutex::new(Vec::new()));
-    for at in [endpoint("later-faults"), "udp://127.0.0.1:0".to_owned()] {
+    for at in endpoints("later-faults") {
         let keep = kept.clone();
         let service = move |request: &[u8], reply: &mut Reply<'_>| {
             let mut later = reply.later().expect("later_max is set");
@@ -215,7 +194,7 @@ fn a_server_that_stops_ends_what_waits_and_replies_after_that_are_nobody_s() {
         server.stop();
         begun.into_iter().for_each(|(request, later)| later.answer(&request));
         let ended = [Err(CallError::Fault(Fault::Unanswered)), Err(CallError::ServerGone)];
-        let ends = ends_of(&mut client, &tickets);
+        let ends = ends_of(&mut client, tickets.len());
         assert!(ends.values().all(|end| ended.contains(end)), "{name}: {ends:?}");
     }
 }
@@ -242,8 +221,7 @@ fn a_client_that_leaves_before_its_reply_leaves_no_slots_behind() {
 fn an_rpc_of_a_worker_by_hand_is_answered_later_too() {
     let _watchdog = Watchdog::new("by hand");
     let name = endpoint("later-hand");
-    let (server, mut workers) = Server::bind(&name).config(config(4, |_| ())).open().expect("a server");
-    let worker = workers.pop().expect("one");
+    let (server, worker) = open_one(&name, config(4, |_| ()));
     let mut client = client(&server, 8);
     let tickets: Vec<Ticket> = (0..5_u8).map(|at| client.submit(&[at]).expect("room")).collect();
     let mut kept = Vec::new();
@@ -259,7 +237,7 @@ fn an_rpc_of_a_worker_by_hand_is_answered_later_too() {
         std::thread::spawn(move || kept.into_iter().rev().for_each(|(request, later)| later.answer(&request)));
     answers.join().expect("sent");
     assert!(worker.try_wait_for_rpc().is_none());
-    let ends = ends_of(&mut client, &tickets);
+    let ends = ends_of(&mut client, tickets.len());
     assert!((0_u8..).zip(&tickets).all(|(at, ticket)| ends[ticket] == Ok(vec![at])));
     server.stop();
 }
@@ -268,8 +246,7 @@ fn an_rpc_of_a_worker_by_hand_is_answered_later_too() {
 fn all_that_has_ended_is_taken_at_once_whatever_was_sent_first() {
     let _watchdog = Watchdog::new("taken at once");
     let name = endpoint("later-taken");
-    let (server, mut workers) = Server::bind(&name).config(config(4, |_| ())).open().expect("a server");
-    let worker = workers.pop().expect("one");
+    let (server, worker) = open_one(&name, config(4, |_| ()));
     let mut client = client(&server, 8);
     let tickets: Vec<Ticket> = (0..4_u8).map(|at| client.submit(&[at]).expect("room")).collect();
     let mut kept = Vec::new();
@@ -315,7 +292,7 @@ fn a_worker_that_sleeps_until_packets_come_is_woken_by_a_reply() {
             // Usually long enough for the workers to stop polling.
             throughout(Duration::from_millis(2), || assert!(client.poll().is_none(), "it is not answered"));
             later.answer(&request);
-            assert_eq!(ends_of(&mut client, &[ticket])[&ticket], Ok(vec![at]));
+            assert_eq!(ends_of(&mut client, 1)[&ticket], Ok(vec![at]));
         }
         server.stop();
     }
@@ -369,10 +346,10 @@ fn what_a_worker_cannot_have_is_refused_with_the_reason() {
 #[test]
 fn the_decisions_of_a_run_with_later_replies_replay() {
     let _watchdog = Watchdog::new("replay");
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("later-{}.log", std::process::id()));
+    let file = LogFile::new("later");
     let (server, held) = serve(
         &endpoint("later-log"),
-        config(6, |config| (config.workers, config.decision_log) = (2, Some(file.clone()))),
+        config(6, |config| (config.workers, config.decision_log) = (2, Some(file.0.clone()))),
     );
     let mut client = client(&server, 32);
     let tickets: Vec<Ticket> = (0..32_u8).map(|at| client.submit(&[at]).expect("room")).collect();
@@ -386,13 +363,12 @@ fn the_decisions_of_a_run_with_later_replies_replay() {
         }
         kept.into_iter().for_each(|(request, later)| later.answer(&request));
     });
-    ends_of(&mut client, &tickets);
+    ends_of(&mut client, tickets.len());
     answers.join().expect("all answered");
     drop(client);
     wait_until_freed(server.status(), 32);
     server.stop();
-    let log = std::fs::read_to_string(&file).expect("a log");
-    let _ = std::fs::remove_file(&file);
+    let log = file.text();
     assert!(log.contains("policy=jbsq:8"), "{}", log.lines().next().unwrap_or_default());
     assert_eq!(log.matches(" free ").count(), 32);
     replay_text(&log).expect("the same decisions");

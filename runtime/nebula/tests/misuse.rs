@@ -1,14 +1,9 @@
 //! Mistakes of the library's callers, and the errors that they get.
 
-use crate::support::echo;
-use crate::support::endpoint;
+use crate::support::{echo, endpoints};
 use nebula::{CallError, Client, ClientConfig, Options, Server, ServerConfig, Span};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::time::Duration;
-
-fn endpoints(test: &str) -> [String; 2] {
-    [endpoint(test), "udp://127.0.0.1:0".to_owned()]
-}
 
 #[test]
 fn a_call_while_rpcs_are_outstanding_is_an_error_and_loses_none_of_them() {

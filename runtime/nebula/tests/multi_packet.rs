@@ -2,10 +2,10 @@
 //! positions.
 
 use crate::support::draw::Draw;
-use crate::support::{echo, endpoint, server_config, wait_until_clean};
+use crate::support::exchange::exchange_by;
+use crate::support::{echo, endpoint, open_one, server_config, wait_until_clean};
 use nebula::{CallError, Client, ClientConfig, Fault, Queueing, Reply, Server, ServerConfig, SubmitError};
 use nebula_testing::wait::{Watchdog, wait_until};
-use std::collections::BTreeMap;
 
 /// The bytes of a request or reply, in which no two packets are equal.
 fn pattern(len: usize, seed: u64) -> Vec<u8> {
@@ -142,47 +142,25 @@ fn a_request_that_can_never_be_sent_is_too_large_at_once() {
 }
 
 /// Keeps the ring full of echoes of random sizes and checks each; `turn` runs the server.
-fn stream(client: &mut Client, rpcs: u64, draw: &mut Draw, bytes_max: usize, mut turn: impl FnMut()) -> u64 {
-    let mut expected = BTreeMap::new();
-    let (mut sent, mut answered, mut nacked) = (0, 0, 0);
-    let mut waiting: Option<Vec<u8>> = None;
-    while answered < rpcs {
-        if sent < rpcs {
-            let request = waiting.take().unwrap_or_else(|| {
-                let bytes = draw.below(bytes_max + 1);
-                draw.bytes(bytes)
-            });
-            match client.submit(&request) {
-                Ok(ticket) => {
-                    sent += 1;
-                    assert!(expected.insert(ticket, request).is_none(), "a ticket came twice");
-                    continue;
-                }
-                Err(SubmitError::Full) => waiting = Some(request),
-                Err(error) => panic!("{error}"),
-            }
-        }
-        let done = wait_until("an answer", || {
-            turn();
-            client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec)))
-        });
-        let request = expected.remove(&done.0).expect("each ticket ends once");
-        match done.1 {
-            Ok(reply) => assert!(reply == request, "another's reply, or a torn one"),
-            Err(CallError::Nack { .. }) => nacked += 1,
-            Err(error) => panic!("{error}"),
-        }
-        answered += 1;
-    }
-    assert_eq!((client.outstanding(), expected.len()), (0, 0));
+fn stream(client: &mut Client, rpcs: usize, draw: &mut Draw, bytes_max: usize, turn: impl FnMut()) -> u64 {
+    let mut nacked = 0;
+    let request = |_| {
+        let bytes = draw.below(bytes_max + 1);
+        draw.bytes(bytes)
+    };
+    let check = |request: &[u8], end: Result<&[u8], CallError>| match end {
+        Ok(reply) => assert!(reply == request, "another's reply, or a torn one"),
+        Err(CallError::Nack { .. }) => nacked += 1,
+        Err(error) => panic!("{error}"),
+    };
+    exchange_by(client, rpcs, usize::MAX, request, check, turn);
     nacked
 }
 
 /// Streams through a server driven by the client's thread, so that neither waits to be scheduled.
-fn stream_by_hand(config: ServerConfig, slots: u32, reply_bytes_max: u32, rpcs: u64, bytes_max: usize) -> u64 {
+fn stream_by_hand(config: ServerConfig, slots: u32, reply_bytes_max: u32, rpcs: usize, bytes_max: usize) -> u64 {
     let name = endpoint(&format!("by-hand-{slots}"));
-    let (server, mut workers) = Server::bind(&name).config(config).inline(true).open().expect("a server");
-    let mut worker = workers.pop().expect("one worker, the engine too");
+    let (server, mut worker) = open_one(&name, config.inline(true));
     let config = ClientConfig::default().slots(slots).reply_bytes_max(reply_bytes_max);
     let mut client = Client::connect_with(&name, config).expect("a connection");
     let mut turn = || {
@@ -246,6 +224,6 @@ fn positions_go_on_past_the_largest() {
     let _watchdog = Watchdog::new("positions past the largest");
     // Each RPC spans as many slots as possible, so that a million of them wrap a 32-bit position.
     let span = 4095;
-    let rpcs = (1 << 32) / u64::from(span) + 1000;
+    let rpcs = (1 << 32) / span as usize + 1000;
     assert_eq!(stream_by_hand(unbounded(64), 65_536, span * 64, rpcs, 64), 0);
 }

@@ -2,16 +2,14 @@
 
 mod support;
 
-use nebula::{
-    AsyncClient, Client, ClientConfig, Node, Policy, Queueing, Received, Reply, Server, ServerConfig, Span, SubmitError,
-};
+use crate::support::{endpoint, open_one, unhurried_config};
+use nebula::{AsyncClient, Client, ClientConfig, Node, Policy, Received, Reply, Server, Span, SubmitError};
 use nebula_testing::allocations::Counting;
 use nebula_testing::wait::{Limit, Watchdog};
 use rustix::thread::gettid;
 use std::pin::pin;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
-use support::{PATIENCE, endpoint, server_config};
 
 /// More than this process ever has.
 const THREADS_MAX: usize = 64;
@@ -112,12 +110,6 @@ fn allocations_of_awaited(name: &str, calls: u64, poll_for: Span, mut turn: impl
     allocations_since(&before)
 }
 
-/// The queue is long enough for any machine.
-fn unbounded(config: &mut ServerConfig) {
-    config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
-    config.reassembly_timeout = Some(PATIENCE.into());
-}
-
 // A single test, since it counts the allocations of a server's threads.
 #[test]
 fn no_rpc_allocates_at_either_side() {
@@ -136,12 +128,10 @@ fn no_rpc_allocates_at_either_side() {
 
 fn a_server_by_hand() {
     let name = endpoint("allocations-by-hand");
-    let config = server_config(|config| {
-        unbounded(config);
+    let config = unhurried_config(|config| {
         config.inline = Some(true);
     });
-    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
-    let mut worker = workers.pop().expect("one worker, the engine too");
+    let (server, mut worker) = open_one(&name, config);
     let turn = || {
         worker.turn(&echo);
     };
@@ -161,8 +151,7 @@ fn a_server_by_hand() {
 
 fn a_node() {
     let name = endpoint("allocations-node");
-    let config = server_config(|config| {
-        unbounded(config);
+    let config = unhurried_config(|config| {
         config.inline = Some(true);
     });
     let (mut node, mut copy) = (Node::default(), Vec::with_capacity(3000));
@@ -185,8 +174,7 @@ fn a_node() {
 fn a_client_of_several_servers() {
     let names = [endpoint("allocations-several-one"), endpoint("allocations-several-other")];
     let several = names.each_ref().map(|name| {
-        let config = server_config(|config| {
-            unbounded(config);
+        let config = unhurried_config(|config| {
             config.inline = Some(true);
         });
         Server::bind(name).config(config).open().expect("a server")
@@ -222,12 +210,10 @@ fn a_client_of_several_servers() {
 /// Each RPC is suspended at its safe point while others wait.
 fn handlers_that_take_turns() {
     let name = endpoint("allocations-in-turns");
-    let config = server_config(|config| {
-        unbounded(config);
+    let config = unhurried_config(|config| {
         (config.inline, config.policy) = (Some(true), "preemptive:1ns".parse().expect("a policy"));
     });
-    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
-    let mut worker = workers.pop().expect("one worker, the engine too");
+    let (server, mut worker) = open_one(&name, config);
     let turn = || {
         worker.turn(&|request: &[u8], reply: &mut Reply<'_>| {
             reply.yield_if_due();
@@ -243,8 +229,7 @@ fn servers_with_threads() {
         [(Policy::Jbsq(2), 1), (Policy::McsLock, 1), (Policy::McsLock, 2), (Policy::WorkStealing, 2)]
     {
         let name = endpoint(&format!("allocations-{workers}-{}", policy.to_string().replace(':', "-")));
-        let config = server_config(|config| {
-            unbounded(config);
+        let config = unhurried_config(|config| {
             (config.policy, config.workers) = (policy, workers);
         });
         let server = Server::bind(&name).config(config).serve(echo).expect("a server");
@@ -256,8 +241,7 @@ fn servers_with_threads() {
 
 fn groups() {
     let name = endpoint("allocations-in-groups");
-    let config = server_config(|config| {
-        unbounded(config);
+    let config = unhurried_config(|config| {
         (config.policy, config.workers) = ("altocumulus:2".parse().expect("a policy"), 2);
         config.migration.waiting_max = Some(2);
     });

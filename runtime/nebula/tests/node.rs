@@ -1,7 +1,7 @@
 //! Nodes: the papers' calls with a domain each, a buffer freed before the reply is sent, and a
 //! thread that is both client and server.
 
-use crate::support::endpoint;
+use crate::support::{endpoint, endpoints};
 use nebula::{
     CallError, Client, ClientConfig, Fault, LaterError, LaterReply, Node, NodeError, Peer, Policy, Received, Server,
     Target, Ticket,
@@ -12,10 +12,6 @@ use std::thread::JoinHandle;
 
 const DOMAIN: u8 = 5;
 const OTHER: u8 = 6;
-
-fn endpoints(test: &str) -> [String; 2] {
-    [endpoint(test), "udp://127.0.0.1:0".to_owned()]
-}
 
 /// A node that serves the domain and gives its core one RPC at a time, and its endpoint.
 fn node(at: &str) -> (Node, nebula::Endpoint) {

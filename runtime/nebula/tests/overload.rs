@@ -1,7 +1,7 @@
 //! More load than the server can serve: each RPC is answered or refused once, and no queue exceeds
 //! its bound.
 
-use crate::support::{PATIENCE, endpoint, server_config, wait_until_clean};
+use crate::support::{PATIENCE, endpoint, open_one, server_config, wait_until_clean};
 use nebula::{
     CallError, Client, ClientConfig, Policy, Queueing, Reply, Server, ServerConfig, Span, Status, SubmitError,
 };
@@ -186,8 +186,7 @@ fn an_honest_client_beside_clients_that_keep_their_rings_full_is_served() {
         let config = server_config(|config| {
             (config.inline, config.slo, config.service_mean) = (Some(true), Span::from_us(200), Span::from_us(2));
         });
-        let (server, mut workers) = Server::bind(&endpoint).config(config).open().expect("a server");
-        let mut worker = workers.pop().expect("one worker, the engine too");
+        let (server, mut worker) = open_one(&endpoint, config);
         let mut heavy: Vec<_> = (0..heavy).map(|_| Client::connect(&endpoint).expect("a connection")).collect();
         let mut honest = Client::connect(&endpoint).expect("a connection");
         let (mut asked, mut replied, mut refused_others, mut replied_others) = (0_u64, 0_u64, 0_u64, 0_u64);

@@ -1,6 +1,7 @@
 //! A policy of this test's own, served without a fork: it decides, the log names it, and its
 //! factory replays the log.
 
+use crate::support::log_file::LogFile;
 use crate::support::{echo, endpoint, server_config};
 use nebula::{
     ArrivalQueue, CentralDispatch, Choose, Client, CoreId, CustomPolicy, Header, PerCore, Placement, Policy, Queues,
@@ -59,9 +60,9 @@ fn last_idle() -> CustomPolicy {
 
 /// Serves calls one after another and returns the log.
 fn log_of(test: &str, policy: CustomPolicy, workers: u16, inline: bool) -> String {
-    let (name, file) = (endpoint(test), format!("{}/{test}-{}.log", env!("CARGO_TARGET_TMPDIR"), std::process::id()));
+    let (name, file) = (endpoint(test), LogFile::new(test));
     let config = server_config(|config| {
-        (config.workers, config.inline, config.decision_log) = (workers, Some(inline), Some(file.clone().into()));
+        (config.workers, config.inline, config.decision_log) = (workers, Some(inline), Some(file.0.clone()));
     });
     let server = Server::bind(&name).config(config).policy_with(policy).serve(echo).expect("a server");
     let mut client = Client::connect(&name).expect("a client");
@@ -69,9 +70,7 @@ fn log_of(test: &str, policy: CustomPolicy, workers: u16, inline: bool) -> Strin
         assert_eq!(client.call(&number.to_le_bytes()).expect("an answer"), number.to_le_bytes());
     }
     assert_eq!(server.stop().completed, 300);
-    let log = std::fs::read_to_string(&file).expect("the log");
-    std::fs::remove_file(&file).expect("it is there");
-    log
+    file.text()
 }
 
 #[test]

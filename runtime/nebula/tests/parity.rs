@@ -3,15 +3,15 @@
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
+use crate::support::log_file::LogFile;
 use crate::support::raw::{NACK, RawRing, Slot};
-use crate::support::{endpoint, server_config, wait_until_clean};
+use crate::support::{endpoint, open_one, server_config, wait_until_clean};
 use nebula::{CallError, Client, ClientConfig, Policy, Reply, ScrubMode, Server, ServerConfig, Span, Status};
 use nebula_nic::decision::{Beside, read_text, replay_through};
 use nebula_nic::{
     Availability, Backend, BackendConfig, CentralDispatch, Input, LogLine, ReplayError, WithState, replay_text,
 };
 use nebula_testing::wait::{Watchdog, spin, wait_until};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
@@ -21,24 +21,9 @@ const CLIENTS: u64 = 3;
 /// The service time, longer than the configuration says.
 const SERVICE: Duration = Duration::from_micros(10);
 
-/// A decision log, removed with this value.
-struct LogFile(PathBuf);
-
-impl LogFile {
-    fn new(run: &str) -> Self {
-        Self(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("parity-{}-{run}.log", std::process::id())))
-    }
-}
-
-impl Drop for LogFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// Runs a server through every event of its NIC; its log and last counters.
 fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
-    let file = LogFile::new(name);
+    let file = LogFile::new(&format!("parity-{name}"));
     let endpoint = endpoint(&format!("parity-{name}"));
     let config = server_config(|config| {
         config.decision_log = Some(file.0.clone());
@@ -71,7 +56,7 @@ fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
     let looker = Client::connect(&endpoint).expect("a looker-on");
     wait_until_clean(server.status(), 1);
     server.stop();
-    (std::fs::read_to_string(&file.0).expect("the log of the run"), looker.status().expect("counters").read())
+    (file.text(), looker.status().expect("counters").read())
 }
 
 /// A client that sends only the first of two packets.
@@ -205,7 +190,7 @@ fn the_log_of_a_thief_that_has_a_choice_replays() {
     const WORKERS: u16 = 4;
     const OTHERS: usize = 64;
     let _watchdog = Watchdog::new("the log of a thief that has a choice");
-    let file = LogFile::new("choice");
+    let file = LogFile::new("parity-choice");
     let endpoint = endpoint("parity-choice");
     let config = server_config(|config| {
         (config.workers, config.policy) = (WORKERS, Policy::WorkStealing);
@@ -241,7 +226,7 @@ fn the_log_of_a_thief_that_has_a_choice_replays() {
     take_replies(&mut clients, usize::from(WORKERS) - 1);
     drop(clients);
     server.stop();
-    let log = std::fs::read_to_string(&file.0).expect("the log of the run");
+    let log = file.text();
     let (config, lines) = read_text(&log).expect("a log");
     let (count, choices) = (lines.len(), lines.iter().filter(|line| has_choice(line)).count());
     assert_eq!(replay_compiled(config, lines), Ok(count));
@@ -265,14 +250,13 @@ fn has_choice(line: &LogLine) -> bool {
 #[test]
 fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
     let _watchdog = Watchdog::new("the log of a run in which the bound moves");
-    let file = LogFile::new("bound");
+    let file = LogFile::new("parity-bound");
     let endpoint = endpoint("parity-bound");
     let config = server_config(|config| {
         (config.inline, config.decision_log) = (Some(true), Some(file.0.clone()));
         (config.slo, config.service_mean) = (Span::from_ms(10), Span::from_us(2));
     });
-    let (server, mut workers) = Server::bind(&endpoint).config(config).open().expect("a server");
-    let mut worker = workers.pop().expect("one worker, the engine too");
+    let (server, mut worker) = open_one(&endpoint, config);
     let mut client = Client::connect(&endpoint).expect("a connection");
     let mut served = 0;
     // Fills the ring before each turn, so the queue is never empty; each RPC takes longer than
@@ -289,7 +273,7 @@ fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
     }
     server.stop();
     drop(worker);
-    let log = std::fs::read_to_string(&file.0).expect("the log of the run");
+    let log = file.text();
     assert!(replay_text(&log).unwrap_or_else(|error| panic!("{error}")) > 5_000);
     assert!(count_of(&log, " queue-bound ") > 0, "the bound stayed");
 }

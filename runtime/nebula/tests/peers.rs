@@ -1,7 +1,7 @@
 //! Peers come, identify themselves, and go.
 
 use crate::support::boxed::boxed;
-use crate::support::{echo, endpoint, server_config, wait_until_clean};
+use crate::support::{echo, endpoint, open_one, server_config, wait_until_clean};
 use nebula::{Client, ClientConfig, ConnectError, IdlePolicy, Policy, Refusal, Reply, ServeError, Server, Span};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::Barrier;
@@ -173,8 +173,7 @@ fn a_pause_of_the_engine_is_listed_as_a_gap() {
     let _watchdog = Watchdog::new("a pause is a gap");
     let name = endpoint("gaps");
     let config = server_config(|config| (config.idle, config.inline) = (IdlePolicy::Spin, Some(true)));
-    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
-    let worker = workers.pop().expect("one worker, the engine too");
+    let (server, worker) = open_one(&name, config);
     let clock = nebula_sys::clock::Clock::new();
     assert!(worker.try_wait_for_rpc().is_none());
     let (before, from_ps) = (server.status().gaps_seen(), clock.now_ps());

@@ -2,7 +2,8 @@
 //! change their worker. Each RPC is answered once.
 
 use crate::support::draw::Draw;
-use crate::support::{endpoint, server_config, wait_until_clean};
+use crate::support::exchange::exchange;
+use crate::support::{endpoint, unhurried_config, wait_until_clean};
 use nebula::{CallError, Client, ClientConfig, Fault, Policy, Reply, Server, ServerConfig, Status, Worker};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::BTreeMap;
@@ -17,8 +18,7 @@ fn name_of(policy: Policy, workers: u16) -> String {
 
 /// A server whose queue is long enough for any machine.
 fn config(policy: Policy, workers: u16) -> ServerConfig {
-    server_config(|config| {
-        *config = crate::support::unhurried(std::mem::take(config));
+    unhurried_config(|config| {
         (config.policy, config.workers) = (policy, workers);
         (config.mtu_bytes, config.rpc_bytes_max) = (128, 2048);
     })
@@ -42,31 +42,19 @@ fn check_every_end(endpoint: &str, seed: u64, rpcs: usize) {
     let config = ClientConfig::default().slots(256).reply_bytes_max(2048);
     let mut client = Client::connect_with(endpoint, config).expect("a connection");
     let mut draw = Draw::new(seed);
-    let (mut open, mut sent) = (BTreeMap::new(), 0);
-    while sent < rpcs || !open.is_empty() {
-        if sent < rpcs {
-            let bytes = if draw.once_in(8) { draw.below(2049) } else { draw.below(129) };
-            let mut request = draw.bytes(bytes);
-            if let (Some(first), true) = (request.first_mut(), draw.once_in(32)) {
-                *first = if draw.once_in(2) { PANICS } else { DROPS_REPLY };
-            }
-            if let Ok(ticket) = client.submit(&request) {
-                assert!(open.insert(ticket, request).is_none(), "a ticket is given once");
-                sent += 1;
-                continue;
-            }
+    let request = |_| {
+        let bytes = if draw.once_in(8) { draw.below(2049) } else { draw.below(129) };
+        let mut request = draw.bytes(bytes);
+        if let (Some(first), true) = (request.first_mut(), draw.once_in(32)) {
+            *first = if draw.once_in(2) { PANICS } else { DROPS_REPLY };
         }
-        let Some(done) = client.poll() else {
-            std::thread::yield_now();
-            continue;
-        };
-        let request = open.remove(&done.ticket).expect("each RPC ends once");
-        match (request.first(), done.result) {
-            (Some(&PANICS), result) => assert!(matches!(result, Err(CallError::Fault(Fault::HandlerPanicked)))),
-            (Some(&DROPS_REPLY), result) => assert!(matches!(result, Err(CallError::Fault(Fault::ReplyTooLarge)))),
-            (_, result) => assert!(result.expect("a reply").iter().eq(request.iter().rev())),
-        }
-    }
+        request
+    };
+    exchange(&mut client, rpcs, usize::MAX, request, |request, end| match request.first() {
+        Some(&PANICS) => assert_eq!(end, Err(CallError::Fault(Fault::HandlerPanicked))),
+        Some(&DROPS_REPLY) => assert_eq!(end, Err(CallError::Fault(Fault::ReplyTooLarge))),
+        _ => assert!(end.expect("a reply").iter().eq(request.iter().rev())),
+    });
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Long RPCs run in the server's pool: short ones pass them, excess ones are refused instead of
 //! queued, and each ends once with its own result.
 
-use crate::support::{endpoint, patient_client, server_config};
+use crate::support::exchange::ends_of;
+use crate::support::{KINDS, endpoint, endpoints, patient_client, server_config};
 use nebula::{
     CallError, Class, Client, Executed, Fault, NackReason, Reply, RetryPolicy, RunningServer, ServeError, Server,
-    ServerConfig, Service, Span, Ticket,
+    ServerConfig, Service, Span,
 };
 use nebula_testing::wait::{Watchdog, spin, wait_until};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -59,15 +59,6 @@ impl Service for Long {
     }
 }
 
-/// A name, and a change of the configuration.
-type Kind = (&'static str, fn(&mut ServerConfig));
-
-const KINDS: [Kind; 3] = [
-    ("inline", |config| config.inline = Some(true)),
-    ("a thread each", |_| ()),
-    ("three workers", |config| config.workers = 3),
-];
-
 fn serve(at: &str, change: impl FnOnce(&mut ServerConfig)) -> (RunningServer, Arc<Gated>) {
     let config = server_config(|config| {
         (config.pool_max, config.slo, config.service_mean) = (4, Span::from_secs(3600), Span::from_secs(1));
@@ -79,8 +70,8 @@ fn serve(at: &str, change: impl FnOnce(&mut ServerConfig)) -> (RunningServer, Ar
 
 /// Runs `test` over both transports with each kind of server.
 fn with_servers(name: &str, test: impl Fn(&str, RunningServer, Arc<Gated>)) {
-    for (kind, change) in KINDS {
-        for at in [endpoint(&format!("pool-{name}")), "udp://127.0.0.1:0".to_owned()] {
+    for (kind, change) in &KINDS[..3] {
+        for at in endpoints(&format!("pool-{name}")) {
             let (server, gated) = serve(&at, change);
             test(&format!("{kind}, {at}"), server, gated);
         }
@@ -90,19 +81,6 @@ fn with_servers(name: &str, test: impl Fn(&str, RunningServer, Arc<Gated>)) {
 fn client(server: &RunningServer) -> Client {
     let config = patient_client().slots(64);
     Client::connect_with(server.endpoint().clone(), config).expect("a connection")
-}
-
-type Ends = BTreeMap<Ticket, Result<Vec<u8>, CallError>>;
-
-fn ends_of(client: &mut Client, count: usize) -> Ends {
-    let mut ends = Ends::new();
-    wait_until("the end of each RPC", || {
-        while let Some(done) = client.poll() {
-            assert!(ends.insert(done.ticket, done.result.map(<[u8]>::to_vec)).is_none(), "ended twice");
-        }
-        (ends.len() >= count).then_some(())
-    });
-    ends
 }
 
 #[test]
@@ -292,7 +270,7 @@ impl Service for OneByOne {
 #[test]
 fn a_client_that_asks_for_more_than_its_share_of_a_pool_leaves_room_for_others() {
     let _watchdog = Watchdog::new("shares of a pool");
-    for (kind, change) in KINDS {
+    for (kind, change) in &KINDS[..3] {
         let config = server_config(|config| {
             (config.pool_max, config.slo, config.service_mean) = (16, Span::from_ms(60_000), Span::from_ms(1));
             change(config);

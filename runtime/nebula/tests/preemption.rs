@@ -3,12 +3,13 @@
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
-use crate::support::{PATIENCE, endpoint, server_config, wait_until_freed};
-use nebula::{CallError, Client, ClientConfig, Fault, Queueing, Reply, Server, ServerConfig, Ticket};
+use crate::support::exchange::exchange;
+use crate::support::log_file::LogFile;
+use crate::support::{endpoint, open_one, unhurried_config, wait_until_freed};
+use nebula::{CallError, Client, ClientConfig, Fault, Reply, Server, ServerConfig, Ticket};
 use nebula_nic::replay_text;
 use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,10 +19,8 @@ const AT_ONCE: &str = "preemptive:1ns";
 
 /// A server that refuses nothing, however slow the machine is.
 fn config(policy: &str, change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
-    server_config(|config| {
+    unhurried_config(|config| {
         config.policy = policy.parse().expect("a policy");
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
-        config.reassembly_timeout = Some(PATIENCE.into());
         change(config);
     })
 }
@@ -107,8 +106,7 @@ impl Bench {
 fn short_median(policy: &str) -> u64 {
     let name = endpoint(&format!("short-{}", policy.replace(':', "-")));
     let config = config(policy, |config| config.inline = Some(true));
-    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
-    let mut worker = workers.pop().expect("one worker, the engine too");
+    let (server, mut worker) = open_one(&name, config);
     let clients = [(); 2].map(|()| Client::connect(&name).expect("a connection").into());
     let (clock, short, times, long_ones) = Default::default();
     let bench = Bench { clients, clock, short, times, long_ones };
@@ -152,33 +150,16 @@ fn echo_in_pieces(request: &[u8], reply: &mut Reply<'_>, gauge: &Gauge) {
 fn load(endpoint: &str, seed: u64, rpcs: usize) {
     let config = ClientConfig::default().slots(512).reply_bytes_max(3000);
     let mut client = Client::connect_with(endpoint, config).expect("a connection");
-    let (mut draw, mut sent) = (Draw::new(seed), BTreeMap::<Ticket, Vec<u8>>::new());
-    let (mut submitted, mut ended) = (0, 0);
-    while ended < rpcs {
-        if submitted < rpcs && sent.len() < 40 {
-            let bytes = draw.below(3000);
-            let request = draw.bytes(bytes);
-            // Slots become free in order: behind a slow handler the ring may be full of RPCs that
-            // have ended.
-            if let Ok(ticket) = client.submit(&request) {
-                sent.insert(ticket, request);
-                submitted += 1;
-                continue;
-            }
-        }
-        wait_until("an end", || {
-            let done = client.poll()?;
-            let request = sent.remove(&done.ticket).expect("each RPC ends once");
-            let expected = if request.first() == Some(&b'p') {
-                Err(CallError::Fault(Fault::HandlerPanicked))
-            } else {
-                Ok(&request[..])
-            };
-            assert!(done.result == expected, "{} bytes", request.len());
-            ended += 1;
-            Some(())
-        });
-    }
+    let mut draw = Draw::new(seed);
+    let request = |_| {
+        let bytes = draw.below(3000);
+        draw.bytes(bytes)
+    };
+    exchange(&mut client, rpcs, 40, request, |request, end| {
+        let panics = request.first() == Some(&b'p');
+        let expected = if panics { Err(CallError::Fault(Fault::HandlerPanicked)) } else { Ok(request) };
+        assert!(end == expected, "{} bytes", request.len());
+    });
 }
 
 #[test]
@@ -187,9 +168,9 @@ fn every_rpc_is_answered_once_and_whole_however_often_it_is_suspended() {
     for (inline, workers) in [(true, 1), (false, 1), (false, 2)] {
         let gauge = Arc::new(Gauge::default());
         let name = endpoint(&format!("pieces-{inline}-{workers}"));
-        let log = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pieces-{}", std::process::id()));
+        let log = LogFile::new("pieces");
         let config = config(AT_ONCE, |config| {
-            (config.inline, config.workers, config.decision_log) = (Some(inline), workers, Some(log.clone()));
+            (config.inline, config.workers, config.decision_log) = (Some(inline), workers, Some(log.0.clone()));
         });
         let server = Server::bind(&name).config(config).serve(boxed({
             let gauge = gauge.clone();
@@ -207,9 +188,7 @@ fn every_rpc_is_answered_once_and_whole_however_often_it_is_suspended() {
         assert_eq!((status.freed, status.violations), (3000, 0), "{status:?}");
         let most = gauge.inside_max.load(SeqCst);
         assert!(most > usize::from(workers), "no handler was suspended: at most {most} under way");
-        let text = std::fs::read_to_string(&log).expect("the log of the run");
-        let _ = std::fs::remove_file(&log);
-        assert!(replay_text(&text).unwrap_or_else(|error| panic!("{error}")) >= 6000);
+        assert!(replay_text(&log.text()).unwrap_or_else(|error| panic!("{error}")) >= 6000);
     }
 }
 
@@ -220,8 +199,7 @@ fn no_more_handlers_are_under_way_than_there_are_stacks() {
         let gauge = Arc::new(Gauge::default());
         let name = endpoint(&format!("slots-{suspended_max}"));
         let config = config(AT_ONCE, |config| (config.inline, config.suspended_max) = (Some(true), suspended_max));
-        let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
-        let mut worker = workers.pop().expect("one worker, the engine too");
+        let (server, mut worker) = open_one(&name, config);
         let mut client = Client::connect(&name).expect("a connection");
         for _ in 0..100 {
             client.submit(&[7; 500]).expect("room");

@@ -6,7 +6,7 @@ use crate::support;
 use crate::support::hand_wire::{Hand, hand_wire};
 use crate::support::raw::RawRing;
 use crate::support::udp_raw::{HELLO, Header, VERSION, WELCOME, opened};
-use crate::support::{echo, endpoint};
+use crate::support::{echo, endpoint, endpoints};
 use nebula::net::{Environment, Time};
 use nebula::{
     CallError, Client, ClientConfig, ConnectError, Fault, Reply, RunningServer, ServeError, Server, SubmitError,
@@ -28,10 +28,6 @@ fn serve(endpoint: &str) -> (RunningServer, Arc<AtomicU32>) {
     };
     let server = Server::bind(endpoint).inline(false).reply_bytes_max(LONGEST).serve(longest).expect("a server");
     (server, runs)
-}
-
-fn endpoints(test: &str) -> [String; 2] {
-    [endpoint(test), "udp://127.0.0.1:0".to_owned()]
 }
 
 #[test]

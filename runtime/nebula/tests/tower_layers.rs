@@ -1,7 +1,7 @@
 //! Layers of `tower` around a client of many tasks.
 
 use crate::support::boxed::boxed;
-use crate::support::{echo, endpoint, patient_client, server_config};
+use crate::support::{echo, endpoint, endpoints, patient_client, server_config};
 use nebula::{AsyncClient, CallError, LaterReply, Queueing, Reply, RunningServer, Server};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::mpsc::{Receiver, channel};
@@ -33,7 +33,7 @@ fn connect(server: &RunningServer) -> AsyncClient {
 #[test]
 fn a_limit_lets_through_as_many_as_it_says_and_all_are_answered() {
     let _watchdog = Watchdog::new("a limit");
-    for at in [endpoint("tower-limit"), "udp://127.0.0.1:0".to_owned()] {
+    for at in endpoints("tower-limit") {
         let (server, held) = held(&at);
         let limited = ServiceBuilder::new().concurrency_limit(2).service(connect(&server));
         executor().block_on(async {
@@ -62,7 +62,7 @@ fn a_limit_lets_through_as_many_as_it_says_and_all_are_answered() {
 #[test]
 fn a_time_out_drops_the_call_and_what_it_has_held_is_free() {
     let _watchdog = Watchdog::new("a time-out");
-    for at in [endpoint("tower-time-out"), "udp://127.0.0.1:0".to_owned()] {
+    for at in endpoints("tower-time-out") {
         let (server, held) = held(&at);
         let client = connect(&server);
         let mut answering = None;

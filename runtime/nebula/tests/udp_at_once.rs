@@ -2,11 +2,11 @@
 //! same requests one by one: the same answers and decisions, each executed once.
 
 use crate::support::by_hand::{ByHand, job, reply, reply_of};
+use crate::support::log_file::LogFile;
 use crate::support::udp_raw::{Answer, BUDGET_US, NO_BUDGET, Packet, RawClient};
 use nebula::{Reply, Requests, ServerConfig, Service, Span};
 use nebula_nic::decision::replay_text;
 use std::cell::RefCell;
-use std::path::PathBuf;
 
 /// Requests of these lengths, with transfers and ids from `tid` on, and replies of `reply_bytes`.
 fn requests(scene: &ByHand, tid: u32, lengths: &[usize], reply_bytes: u32, budget_us: u32) -> Vec<u8> {
@@ -21,25 +21,11 @@ fn replies(tids: std::ops::Range<u32>, reply_bytes: u32) -> Vec<Answer> {
     tids.map(|tid| reply(tid, tid.into(), reply_bytes)).collect()
 }
 
-struct File(PathBuf);
-
-impl File {
-    fn new(name: &str) -> Self {
-        Self(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id())))
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 #[test]
 fn both_ways_give_the_same_answers_and_logs_that_replay_with_the_same_decisions() {
     let lengths: Vec<usize> = (0..40).map(|at| if at < 30 { 40 + at } else { 12 + 22 * at }).collect();
     let both = [NO_BUDGET, BUDGET_US].map(|budget_us| {
-        let file = File::new(&format!("udp-at-once-{budget_us}"));
+        let file = LogFile::new(&format!("udp-at-once-{budget_us}"));
         let mut scene = ByHand::open(|config| {
             config.decision_log = Some(file.0.clone());
         });
@@ -55,7 +41,7 @@ fn both_ways_give_the_same_answers_and_logs_that_replay_with_the_same_decisions(
         scene.running.stop();
         while scene.worker.turn(&scene.account) > 0 {}
         drop(scene.worker);
-        let log = std::fs::read_to_string(&file.0).expect("the log");
+        let log = file.text();
         replay_text(&log).unwrap_or_else(|error| panic!("{error}"));
         let count = |word: &str| log.matches(word).count();
         let order: Vec<String> = log.lines().filter(|line| line.contains("packet")).map(str::to_owned).collect();

@@ -3,8 +3,8 @@
 
 use crate::support::draw::Draw;
 use crate::support::process::{Process, role, say, wait_for_end};
-use crate::support::{lasting_udp_endpoint, server_config};
-use nebula::{CallError, Client, ClientConfig, Executed, Queueing, Reply, RetryPolicy, Server, Span};
+use crate::support::{lasting_udp_endpoint, unhurried_config};
+use nebula::{CallError, Client, ClientConfig, Executed, Reply, RetryPolicy, Server, Span};
 use nebula_testing::wait::Watchdog;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -23,8 +23,7 @@ fn play_server(endpoint: &str, log: &str) -> ! {
         (&log).write_all(&request[..8]).expect("a log");
         reply.write(request);
     };
-    let config = server_config(|config| {
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
+    let config = unhurried_config(|config| {
         config.inline = Some(true);
     });
     let server = Server::bind(endpoint).config(config).serve(service).expect("a server");

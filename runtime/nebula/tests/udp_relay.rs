@@ -1,30 +1,27 @@
 //! Real sockets with a bad link: a relay that loses, doubles, delays and changes datagrams.
 
-use crate::support;
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
+use crate::support::exchange::{assert_echo, exchange, of_sizes};
 use crate::support::relay::{Link, Relay};
-use crate::support::{PATIENCE, server_config};
+use crate::support::{PATIENCE, echo, unhurried_config};
 use nebula::{
-    AsyncClient, CallError, Client, ClientConfig, Endpoint, Executed, Key, Keys, Queueing, Reply, RetryPolicy, Server,
-    Span,
+    AsyncClient, CallError, Client, ClientConfig, Endpoint, Executed, Key, Keys, Reply, RetryPolicy, Server, Span,
 };
 use nebula_testing::wait::{Limit, Watchdog};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 /// Calls over a link: each gets its own reply, and none runs twice.
-fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
+fn call_over(link: Link, key: Option<Key>, calls: usize, seed: u64) {
     let runs: Arc<Mutex<HashMap<Vec<u8>, u32>>> = Arc::default();
     let seen = runs.clone();
-    let config = server_config(|config| {
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
+    let config = unhurried_config(|config| {
         config.inline = Some(true);
         config.keys = key.clone().map_or_else(Keys::default, Keys::from);
         // The server keeps replies and incomplete requests long enough for a client on a busy
         // machine.
         config.retention_bytes = 64 << 20;
-        config.reassembly_timeout = Some(PATIENCE.into());
     });
     let service = move |request: &[u8], reply: &mut Reply<'_>| {
         *seen.lock().expect("one thread").entry(request.to_vec()).or_default() += 1;
@@ -39,30 +36,15 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
     config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed };
     let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
     let mut draw = Draw::new(seed);
-    let (mut outstanding, mut sent, mut replied) = (HashMap::new(), 0, 0);
-    while replied < calls {
-        while sent < calls && outstanding.len() < 32 {
-            let size = [16, 16, 100, 1088, 5000, 40_000][draw.below(6)];
-            let mut request = draw.bytes(size);
-            request[..8].copy_from_slice(&sent.to_le_bytes());
-            let Ok(ticket) = client.submit(&request) else { break };
-            outstanding.insert(ticket, request);
-            sent += 1;
-        }
-        let Some(done) = client.poll() else {
-            std::thread::yield_now();
-            continue;
-        };
-        let request = outstanding.remove(&done.ticket).expect("one end a ticket");
-        match done.result {
-            Ok(reply) => assert!(reply == request, "another's reply"),
-            Err(error) => panic!("no reply: {error}"),
-        }
-        replied += 1;
-    }
+    let request = |number: usize| {
+        let mut request = of_sizes(&mut draw, &[16, 16, 100, 1088, 5000, 40_000]);
+        request[..8].copy_from_slice(&number.to_le_bytes());
+        request
+    };
+    exchange(&mut client, calls, 32, request, assert_echo);
     let status = server.stop();
     let runs = runs.lock().expect("stopped");
-    assert!(runs.len() as u64 == calls && runs.values().all(|&runs| runs == 1), "some ran twice");
+    assert!(runs.len() == calls && runs.values().all(|&runs| runs == 1), "some ran twice");
     assert!(link.lost == 0 || status.repeated > 0, "something was sent again: {status:?}");
     assert!(link.changed == 0 || status.violations > 0, "something was changed: {status:?}");
 }
@@ -93,11 +75,10 @@ fn a_sealed_link_is_as_patient() {
 #[test]
 fn tasks_that_sleep_over_a_bad_link_get_their_replies() {
     let _watchdog = Watchdog::new("tasks_that_sleep_over_a_bad_link_get_their_replies");
-    let config = server_config(|config| {
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
+    let config = unhurried_config(|config| {
         config.retention_bytes = 64 << 20;
     });
-    let server = Server::bind("udp://127.0.0.1:0").config(config).serve(support::echo).expect("a server");
+    let server = Server::bind("udp://127.0.0.1:0").config(config).serve(echo).expect("a server");
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay =
         Relay::start(address, Link { lost: 100, doubled: 20, held_back: 100, changed: 10, ..Link::default() }, 5);
@@ -133,7 +114,7 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
     let seen = runs.clone();
     let service = move |request: &[u8], reply: &mut Reply<'_>| {
         seen.lock().expect("one thread").push(request.to_vec());
-        support::echo(request, reply);
+        echo(request, reply);
     };
     let server = Server::bind("udp://127.0.0.1:0").inline(false).serve(boxed(service)).expect("a server");
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };

@@ -7,7 +7,9 @@ pub(crate) mod by_hand;
 pub(crate) mod cut;
 pub(crate) mod datagram;
 pub(crate) mod draw;
+pub(crate) mod exchange;
 pub(crate) mod hand_wire;
+pub(crate) mod log_file;
 pub(crate) mod process;
 pub(crate) mod raw;
 pub(crate) mod relay;
@@ -15,13 +17,25 @@ pub(crate) mod scene;
 pub(crate) mod sim_net;
 pub(crate) mod udp_raw;
 
-use nebula::{Client, ClientConfig, FlowKind, Queueing, Reply, ServerConfig, Status, StatusReader};
+use nebula::{
+    Client, ClientConfig, FlowKind, Queueing, Reply, RunningServer, Server, ServerConfig, Status, StatusReader, Worker,
+};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// An endpoint that no other test or run uses.
 pub(crate) fn endpoint(test: &str) -> String {
     format!("shm://e2e-{}-{test}", std::process::id())
+}
+
+/// The same, and an address of the network.
+pub(crate) fn endpoints(test: &str) -> [String; 2] {
+    [endpoint(test), "udp://127.0.0.1:0".to_owned()]
+}
+
+/// An endpoint of each transport.
+pub(crate) fn everywhere(test: &str) -> [String; 3] {
+    [endpoint(test), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()]
 }
 
 /// A loopback address for several servers in turn. The kernel never gives its port to sockets
@@ -61,6 +75,31 @@ pub(crate) fn unhurried(config: ServerConfig) -> ServerConfig {
     config.queueing(Queueing::Unbounded { recv_buffer_bytes: 4 << 20 }).reassembly_timeout(PATIENCE)
 }
 
+/// The default configuration with an engine thread, [`unhurried`] and changed by `change`.
+pub(crate) fn unhurried_config(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
+    server_config(|config| {
+        *config = unhurried(std::mem::take(config));
+        change(config);
+    })
+}
+
+/// A name, and a change of the configuration.
+pub(crate) type Kind = (&'static str, fn(&mut ServerConfig));
+
+/// Where a server runs its handlers.
+pub(crate) const KINDS: [Kind; 4] = [
+    ("inline", |config| config.inline = Some(true)),
+    ("a thread each", |_| ()),
+    ("three workers", |config| config.workers = 3),
+    ("single queue", |config| config.policy = "single-queue".parse().expect("a policy")),
+];
+
+/// A server whose one worker the caller drives.
+pub(crate) fn open_one(at: &str, config: ServerConfig) -> (RunningServer, Worker) {
+    let (server, mut workers) = Server::bind(at).config(config).open().expect("a server");
+    (server, workers.pop().expect("one worker"))
+}
+
 /// A client that never gives up. Only its slots limit it: over a network no window closes when
 /// answers are late.
 pub(crate) fn patient_client() -> ClientConfig {
@@ -69,11 +108,9 @@ pub(crate) fn patient_client() -> ClientConfig {
 
 /// A configuration for requests and replies of up to 1 MiB.
 pub(crate) fn roomy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
-    server_config(|config| {
+    unhurried_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
         (config.rpc_bytes_max, config.reply_bytes_max) = (1 << 20, Some(1 << 20));
-        // On a busy machine half a second may pass between two packets of an RPC.
-        config.reassembly_timeout = Some(PATIENCE.into());
         change(config);
     })
 }
