@@ -24,6 +24,7 @@ mod kill;
 mod later_replies;
 mod misuse;
 mod multi_packet;
+mod networks;
 mod node;
 mod one_sided;
 mod one_sided_datagrams;

@@ -105,21 +105,6 @@ fn another_server_may_have_the_endpoint_while_the_first_one_drains() {
 }
 
 #[test]
-fn an_idle_server_over_udp_drains_too_and_refuses_what_comes() {
-    let _watchdog = Watchdog::new("draining over UDP");
-    for config in [config(|config| config.inline(true)), config(|config| config.idle(nebula::IdlePolicy::Block))] {
-        let server = Server::bind("udp://127.0.0.1:0").config(config);
-        let server = server.serve(|request: &[u8], reply: &mut Reply<'_>| reply.write(request)).expect("served");
-        let client = ClientConfig::default().retry(RetryPolicy::GiveUp);
-        let mut client = Client::connect_with(server.endpoint().clone(), client).expect("connected");
-        assert_eq!(client.call(b"before").expect("answered"), b"before");
-        assert!(server.drain(LONG));
-        assert_eq!(client.call(b"after"), Err(CallError::Nack { reason: NackReason::QueueBound }));
-        server.stop();
-    }
-}
-
-#[test]
 fn a_drain_that_takes_too_long_says_so() {
     let name = endpoint("drain-late");
     let (begun, end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));

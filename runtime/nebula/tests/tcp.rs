@@ -1,12 +1,13 @@
-//! Nebula's own protocol over TCP: sizes, modes, keys, several servers, tasks, one-sided
-//! operations, draining, and links that break.
+//! Nebula's own protocol over TCP: several engines and servers, overload, one-sided operations, and
+//! links that break. `networks.rs` has what UDP does too.
 
 use crate::support::cut::Cuttable;
 use crate::support::draw::Draw;
-use crate::support::{PATIENCE, echo, echo_sizes, roomy, server_config};
+use crate::support::exchange::{self, assert_echo, of_sizes};
+use crate::support::{PATIENCE, echo, roomy, server_config};
 use nebula::{
     CallError, Client, ClientConfig, ConnectError, Endpoint, IdlePolicy, Key, Keys, NackReason, Options, Region,
-    RegionId, Reply, RetryPolicy, Rights, RunningServer, ServeError, Server, ServerConfig, Span, Wait,
+    RegionId, Reply, RetryPolicy, Rights, RunningServer, Server, ServerConfig, Span, Wait,
 };
 use nebula_testing::wait::{RaisedAtTheEnd, Watchdog, throughout, wait_until};
 use std::io::{Read, Write};
@@ -38,25 +39,6 @@ fn address(server: &RunningServer) -> SocketAddr {
 }
 
 #[test]
-fn rpcs_of_every_size_go_over_both_families_in_every_mode() {
-    let _watchdog = Watchdog::new("RPCs of every size over TCP");
-    let has_ipv6 = TcpListener::bind("[::1]:0").is_ok();
-    if !has_ipv6 {
-        println!("skipped for IPv6: this machine has no ::1");
-    }
-    for at in [Some(HERE), has_ipv6.then_some("tcp://[::1]:0")].into_iter().flatten() {
-        for (inline, idle) in [(true, IdlePolicy::Adaptive), (true, IdlePolicy::Block), (false, IdlePolicy::Block)] {
-            let config = sleepy(|config| (config.inline, config.idle) = (Some(inline), idle));
-            let server = Server::bind(at).config(config).serve(echo).expect("a server");
-            echo_sizes(&mut Client::connect_with(server.endpoint(), patient()).expect("a client"));
-            let spins = patient().wait(Wait::Spin).datagram_bytes(1400);
-            echo_sizes(&mut Client::connect_with(server.endpoint(), spins).expect("a client"));
-            server.stop();
-        }
-    }
-}
-
-#[test]
 fn tickets_of_many_clients_at_several_engines_each_get_their_own_reply() {
     let _watchdog = Watchdog::new("tickets over TCP");
     let server = serve(|config| (config.engines, config.workers) = (2, 2));
@@ -74,58 +56,13 @@ fn tickets_of_many_clients_at_several_engines_each_get_their_own_reply() {
 const RPCS: usize = 1000;
 
 fn exchange(client: &mut Client, seed: u64) {
-    let (mut sent, mut done, mut draw) = (0, 0, Draw::new(seed));
-    let mut requests = std::collections::HashMap::new();
-    while done < RPCS {
-        while sent < RPCS {
-            let size = [8, 64, 700, 3000][draw.below(4)];
-            let request = draw.bytes(size);
-            let Ok(ticket) = client.submit(&request) else { break };
-            requests.insert(ticket, request);
-            sent += 1;
-        }
-        while let Some(completion) = client.poll() {
-            let request = requests.remove(&completion.ticket).expect("one end a ticket");
-            assert_eq!(completion.result.map(|reply| reply == request), Ok(true));
-            done += 1;
-        }
-    }
+    let mut draw = Draw::new(seed);
+    exchange::exchange(client, RPCS, usize::MAX, |_| of_sizes(&mut draw, &[8, 64, 700, 3000]), assert_echo);
 }
 
 #[test]
-fn a_key_opens_and_another_or_none_does_not() {
-    let _watchdog = Watchdog::new("keys over TCP");
-    let key = Key::new([7; 32]);
-    let server = serve(|config| config.keys = key.clone().into());
-    echo_sizes(&mut Client::connect_with(server.endpoint(), patient().key(key)).expect("a client"));
-    let soon = ClientConfig::default().call_timeout(Duration::from_millis(300));
-    for config in [soon.clone(), soon.clone().key(Key::new([8; 32]))] {
-        let error = Client::connect_with(server.endpoint(), config).expect_err("no key, no welcome").to_string();
-        assert!(error.contains("tcp://") && error.contains("key") && !error.contains('\n'), "{error}");
-    }
-}
-
-#[test]
-fn without_a_key_nobody_serves_or_calls_beyond_this_machine_by_accident() {
-    let error = Server::bind("tcp://0.0.0.0:0").serve(echo).expect_err("open to everybody");
-    assert!(matches!(error, ServeError::Insecure { .. }) && error.to_string().contains("tcp://"), "{error}");
-    let error = Client::connect("tcp://192.0.2.1:7400").expect_err("not on this machine");
-    assert!(matches!(error, ConnectError::Open { .. }) && error.to_string().contains("tcp://"), "{error}");
-    let open = sleepy(|config| config.insecure = true);
-    let server = Server::bind("tcp://0.0.0.0:0").config(open).serve(echo).expect("as it was wished");
-    // Answers come from the requested address.
-    for host in ["127.0.0.1", "127.0.0.2"] {
-        let at = format!("tcp://{host}:{}", address(&server).port());
-        assert_eq!(Client::connect_with(&at, patient()).expect("a client").call(host.as_bytes()), Ok(host.as_bytes()));
-    }
-}
-
-#[test]
-fn where_nobody_serves_or_something_else_does_the_client_says_so() {
-    let _watchdog = Watchdog::new("nobody serves over TCP");
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
-    let error = Client::connect_with(&format!("tcp://{free}"), patient()).expect_err("nobody serves there");
-    assert!(matches!(error, ConnectError::NobodyServes { .. }), "{error}");
+fn where_another_protocol_is_spoken_the_client_says_so() {
+    let _watchdog = Watchdog::new("another protocol over TCP");
     let others = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let at = format!("tcp://{}", others.local_addr().expect("an address"));
     std::thread::spawn(move || {
@@ -136,16 +73,6 @@ fn where_nobody_serves_or_something_else_does_the_client_says_so() {
     });
     let error = Client::connect_with(&at, patient()).expect_err("something else is spoken there");
     assert!(matches!(error, ConnectError::OthersProtocol { .. }), "{error}");
-}
-
-#[test]
-fn an_address_is_served_by_one_server() {
-    let first = serve(|_| ());
-    for engines in 1..=2 {
-        let config = sleepy(|config| (config.engines, config.workers) = (engines, engines));
-        let second = Server::bind(first.endpoint()).config(config).serve(echo);
-        assert!(matches!(second.map(drop), Err(ServeError::Taken { .. })));
-    }
 }
 
 #[test]
@@ -181,25 +108,6 @@ fn a_full_queue_refuses_at_once_and_what_is_late_is_not_executed() {
     });
     assert!(sent > 1 && executed.load(Ordering::Relaxed) >= answered, "{sent} {answered}");
     assert!(server.stop().nacked() > 0);
-}
-
-#[test]
-fn draining_refuses_what_comes_and_frees_the_address() {
-    let _watchdog = Watchdog::new("draining TCP");
-    for engines in 1..=2 {
-        let server = serve(|config| (config.engines, config.workers) = (engines, engines));
-        let gives_up = patient().retry(RetryPolicy::GiveUp);
-        let mut client = Client::connect_with(server.endpoint(), gives_up.clone()).expect("a client");
-        assert_eq!(client.call(b"before"), Ok(&b"before"[..]));
-        assert!(server.drain(PATIENCE));
-        let refused = Err(CallError::Nack { reason: NackReason::QueueBound });
-        assert_eq!(client.call(b"after"), refused);
-        let second =
-            wait_until("the address", || Server::bind(server.endpoint()).config(sleepy(|_| ())).serve(echo).ok());
-        let mut other = Client::connect_with(second.endpoint(), gives_up).expect("a client");
-        assert_eq!(other.call(b"new"), Ok(&b"new"[..]));
-        assert_eq!(client.call(b"old"), refused);
-    }
 }
 
 #[test]

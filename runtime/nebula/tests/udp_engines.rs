@@ -2,7 +2,7 @@
 //! serves its own.
 
 use crate::support::boxed::boxed;
-use nebula::{Client, ClientConfig, Endpoint, Key, Keys, Reply, ServeError, Server, ServerConfig};
+use nebula::{Client, ClientConfig, Key, Keys, Reply, ServeError, Server, ServerConfig};
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
@@ -85,16 +85,6 @@ fn what_cannot_be_is_refused_and_says_what_could() {
     let shm =
         Server::bind("shm://engines-refused").engines(2).workers(2).policy("altocumulus:2".parse().expect("a policy"));
     assert!(matches!(refused(shm), ServeError::EnginesAndGroups { engines: 2, .. }));
-}
-
-#[test]
-fn an_address_is_served_by_one_server() {
-    let (server, _workers) = Server::bind(HERE).engines(2).workers(2).inline(true).open().expect("it works");
-    let Endpoint::Udp(at) = *server.endpoint() else { unreachable!("a udp:// server") };
-    for engines in 1..=2 {
-        let second = Server::bind(&format!("udp://{at}")).engines(engines).workers(engines).inline(true);
-        assert!(matches!(second.open().map(drop), Err(ServeError::Taken { .. })));
-    }
 }
 
 #[test]
