@@ -1,9 +1,10 @@
 //! Flow controls of a client: which packets it sends, and when, with a scripted server and with
 //! real ones.
 
-use crate::support::datagram::{ACK, CANCEL, Message, REQUEST};
 use crate::support::draw::Draw;
-use crate::support::scene::{MTU, Scene};
+use crate::support::message::{ACK, CANCEL, Message, REQUEST};
+use crate::support::scene::Scene;
+use crate::support::udp_raw::MTU;
 use crate::support::{PATIENCE, echo, echo_sizes, roomy};
 use nebula::{CallError, Client, ClientConfig, FlowKind, IdlePolicy, Server, SubmitError, Wait};
 use nebula_testing::wait::Watchdog;

@@ -3,9 +3,9 @@
 
 use crate::support;
 
-use crate::support::datagram;
-use crate::support::datagram::{ACK, CANCEL, FAULT, Message, PULL, REQUEST};
-use crate::support::scene::{AHEAD_NS, MTU, Scene, server};
+use crate::support::message::{ACK, CANCEL, FAULT, Message, PULL, REQUEST};
+use crate::support::scene::{AHEAD_NS, Scene, server};
+use crate::support::udp_raw::MTU;
 use nebula::{CallError, ClientConfig, FlowKind, NackReason, Options, RetryPolicy, Span, SubmitError};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -501,7 +501,7 @@ fn an_old_frame_played_again_and_again_hardly_costs_time_either() {
     let mut scene = measured(ClientConfig::default());
     let mut old = scene.header();
     old.word -= 12_000_000_000;
-    let old = datagram::datagram(old, &Message::nack(1, 1).encode());
+    let old = scene.frame_with(&old, &[Message::nack(1, 1)]);
     let mut hellos = 0;
     for _ in 0..10_000 {
         scene.deliver(server(), old.clone());
@@ -577,8 +577,8 @@ fn a_frame_of_long_ago_is_not_taken_although_its_transfer_has_come_round_again()
     scene.pass_us(1_000_000);
     let mut old = scene.header();
     old.word -= 12_000_000_000;
-    let body = Message::reply(request.tid, b"old", 0, MTU).encode();
-    scene.deliver(server(), datagram::datagram(old, &body));
+    let datagram = scene.frame_with(&old, &[Message::reply(request.tid, b"old", 0, MTU)]);
+    scene.deliver(server(), datagram);
     assert!(scene.end().is_none());
     // A stopped server clock would show in the welcome.
     let mut hellos = 0;

@@ -1,9 +1,10 @@
 //! The cost of lost datagrams to a client over UDP, on an in-memory network with a clock moved by
 //! hand: the same on every machine.
 
-use crate::support::datagram::Message;
 use crate::support::draw::Draw;
-use crate::support::scene::{MTU, Scene, server};
+use crate::support::message::Message;
+use crate::support::scene::{Scene, server};
+use crate::support::udp_raw::MTU;
 use nebula::ClientConfig;
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! A client over UDP allocates nothing once it has its buffers, on an in-memory network that
 //! answers by itself.
 
-use crate::support::datagram;
-use crate::support::datagram::{CLIENT, FRAME_BYTES, HELLO, REPLY, REQUEST, SERVER, WELCOME};
+use crate::support::message::{REPLY, REQUEST};
+use crate::support::udp_raw::{CLIENT, HELLO, MTU, SERVER, VERSION, WELCOME, secret_of, word};
 use nebula::net::{Environment, Route, Time, Wire};
 use nebula::{Client, ClientConfig, SubmitError};
 use nebula_testing::allocations::made_by;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-const MTU: usize = 1088;
+const FRAME_BYTES: usize = 32;
 const DATAGRAM_BYTES: usize = 1232;
 const TOKEN: u64 = 9;
 const SERVER_ADDRESS: &str = "127.0.0.1:7400";
@@ -36,15 +36,16 @@ impl EchoWire {
         let start = self.answers.len();
         self.answers.resize(start + FRAME_BYTES, 0);
         let header = &mut self.answers[start..];
-        (header[0], header[1], header[8], header[16]) = (datagram::VERSION, kind, 7, 5);
+        (header[0], header[1], header[8], header[16]) = (VERSION, kind, 7, 5);
         header[20..22].copy_from_slice(&1232_u16.to_le_bytes());
         header[24..32].copy_from_slice(&(self.ps.load(Relaxed) / 1000).to_le_bytes());
     }
 
     fn end(&mut self) {
         let start = self.ends.last().copied().unwrap_or(0);
-        let secret = if self.answers[start + 1] == SERVER { datagram::secret_of(TOKEN) } else { 0 };
-        datagram::check(&mut self.answers[start..], secret);
+        let secret = if self.answers[start + 1] == SERVER { secret_of(TOKEN) } else { 0 };
+        let check = crc32c::crc32c_append(secret, &self.answers[start..]);
+        self.answers[start + 4..start + 8].copy_from_slice(&check.to_le_bytes());
         self.ends.push(self.answers.len());
     }
 
@@ -63,7 +64,7 @@ impl EchoWire {
     fn serve(&mut self, mut body: &[u8]) {
         while body.first() == Some(&REQUEST) {
             let payload = usize::from(u16::from_le_bytes([body[2], body[3]]));
-            let (bytes, is_asked) = (datagram::word(body, 8) as usize, body[1] == 1);
+            let (bytes, is_asked) = (word(body, 8) as usize, body[1] == 1);
             let packets = if is_asked || bytes <= MTU { bytes.div_ceil(MTU).max(1) } else { 0 };
             for pkt_idx in 0..packets {
                 let len = (bytes - pkt_idx * MTU).min(MTU);

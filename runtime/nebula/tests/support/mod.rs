@@ -5,11 +5,11 @@
 pub(crate) mod boxed;
 pub(crate) mod by_hand;
 pub(crate) mod cut;
-pub(crate) mod datagram;
 pub(crate) mod draw;
 pub(crate) mod exchange;
 pub(crate) mod hand_wire;
 pub(crate) mod log_file;
+pub(crate) mod message;
 pub(crate) mod process;
 pub(crate) mod raw;
 pub(crate) mod relay;

@@ -1,8 +1,10 @@
 //! A client and a scripted server on an in-memory network, with a clock that the test moves.
 
-use super::datagram::{self, CLIENT, Frame, HELLO, Message, REFUSAL, SERVER, WELCOME};
+use super::exchange::{End, next_end};
+use super::message::Message;
+use super::udp_raw::{CLIENT, HELLO, Header, MTU, REFUSAL, SERVER, VERSION, WELCOME, opened, secret_of};
 use nebula::net::{Environment, Route, Time, Wire};
-use nebula::{CallError, Client, ClientConfig, Ticket};
+use nebula::{Client, ClientConfig};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -11,8 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Payload of one packet.
-pub(crate) const MTU: usize = 1088;
 /// The server's clock is this far ahead of the client's.
 pub(crate) const AHEAD_NS: u64 = 7_000_000_000;
 const PS_PER_US: u64 = 1_000_000;
@@ -69,9 +69,6 @@ impl Wire for MemoryWire {
 pub(crate) fn server() -> SocketAddr {
     "127.0.0.1:7400".parse().expect("an address")
 }
-
-/// The end of an RPC, with a copy of its reply.
-pub(crate) type End = (Ticket, Result<Vec<u8>, CallError>);
 
 pub(crate) struct Scene {
     pub(crate) client: Client,
@@ -138,9 +135,9 @@ impl Scene {
         self.ps.load(Ordering::Relaxed) / 1000 + AHEAD_NS - self.behind_ns
     }
 
-    pub(crate) fn datagrams(&mut self) -> Vec<(Frame, Vec<u8>)> {
+    pub(crate) fn datagrams(&mut self) -> Vec<(Header, Vec<u8>)> {
         let sent = std::mem::take(&mut self.network.lock().expect("one thread").to_server);
-        sent.iter().map(|bytes| datagram::read(bytes)).collect()
+        sent.iter().map(|bytes| opened(bytes, None, 0)).collect()
     }
 
     /// The client's hellos (it must have sent nothing else), each with its name and token.
@@ -185,8 +182,8 @@ impl Scene {
         welcome.extend((100 * PS_PER_US).to_le_bytes());
         welcome.extend([0; 4]);
         welcome.extend(self.unscheduled.to_le_bytes());
-        let frame = Frame { kind: WELCOME, word: self.server_ns(), secret: 0, ..self.header() };
-        self.deliver(server(), datagram::datagram(frame, &welcome));
+        let header = Header { kind: WELCOME, ..self.header() };
+        self.deliver(server(), header.plain(&welcome));
     }
 
     /// The client's messages since the last look, after a poll that must end nothing.
@@ -200,7 +197,8 @@ impl Scene {
     pub(crate) fn on_their_way(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         for (frame, body) in self.datagrams() {
-            let expected = Frame { kind: CLIENT, word: self.token(), secret: 0, ..self.header() };
+            let datagram_bytes = frame.datagram_bytes;
+            let expected = Header { kind: CLIENT, word: self.token(), datagram_bytes, ..self.header() };
             assert_eq!(frame, expected);
             messages.extend(Message::read_all(&body));
         }
@@ -227,14 +225,18 @@ impl Scene {
         self.network.lock().expect("one thread").to_client.push_back((from, datagram));
     }
 
-    pub(crate) fn header(&self) -> Frame {
-        let (word, secret) = (self.server_ns(), datagram::secret_of(self.token()));
-        Frame { kind: SERVER, incarnation: self.incarnation, snid: self.snid, word, secret }
+    pub(crate) fn header(&self) -> Header {
+        let &Self { incarnation, snid, .. } = self;
+        Header { version: VERSION, kind: SERVER, incarnation, snid, datagram_bytes: 16_384, word: self.server_ns() }
     }
 
     pub(crate) fn frame(&self, messages: &[Message]) -> Vec<u8> {
-        let frame = self.header();
-        datagram::datagram(frame, &messages.iter().flat_map(Message::encode).collect::<Vec<_>>())
+        self.frame_with(&self.header(), messages)
+    }
+
+    /// The same with another header.
+    pub(crate) fn frame_with(&self, header: &Header, messages: &[Message]) -> Vec<u8> {
+        header.plain_with(secret_of(self.token()), &messages.iter().flat_map(Message::encode).collect::<Vec<_>>())
     }
 
     /// Delivers messages from the server; the client has not looked yet.
@@ -250,8 +252,8 @@ impl Scene {
     pub(crate) fn refuse(&mut self, reason: u32) {
         let mut body = vec![0; 16];
         body[..4].copy_from_slice(&reason.to_le_bytes());
-        let frame = Frame { kind: REFUSAL, word: 0, ..self.header() };
-        self.deliver(server(), datagram::datagram(frame, &body));
+        let header = Header { kind: REFUSAL, word: 0, ..self.header() };
+        self.deliver(server(), header.plain_with(secret_of(self.token()), &body));
     }
 
     /// How long the client sleeps if it may for `timeout`; `None` if it does not.
@@ -262,7 +264,7 @@ impl Scene {
 
     /// The next RPC that has ended.
     pub(crate) fn end(&mut self) -> Option<End> {
-        self.client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec)))
+        next_end(&mut self.client)
     }
 
     pub(crate) fn ends(&mut self) -> Vec<End> {

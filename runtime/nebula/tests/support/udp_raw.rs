@@ -8,6 +8,7 @@ use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 
 /// The protocol's version.
 pub(crate) const VERSION: u8 = 2;
@@ -34,16 +35,13 @@ pub(crate) const BY_TOKEN: u32 = 3;
 pub(crate) const KEY_WANTED: u32 = 4;
 pub(crate) const NO_KEY: u32 = 5;
 
-/// CRC-32C started from `secret`, bit by bit.
+/// CRC-32C started from `secret`, byte by byte.
 pub(crate) fn crc32c(secret: u32, bytes: &[u8]) -> u32 {
-    let mut crc = !secret;
-    for byte in bytes {
-        crc ^= u32::from(*byte);
-        for _ in 0..8 {
-            crc = (crc >> 1) ^ if crc & 1 == 1 { 0x82F6_3B78 } else { 0 };
-        }
-    }
-    !crc
+    static TABLE: LazyLock<Vec<u32>> = LazyLock::new(|| {
+        let bit = |crc: u32, _| (crc >> 1) ^ if crc & 1 == 1 { 0x82F6_3B78 } else { 0 };
+        (0..256).map(|byte| (0..8).fold(byte, bit)).collect()
+    });
+    !bytes.iter().fold(!secret, |crc, byte| (crc >> 8) ^ TABLE[usize::from(crc.to_le_bytes()[0] ^ byte)])
 }
 
 /// The start value of the check of a server's frame to the client with `token`.
@@ -111,7 +109,7 @@ pub(crate) fn checked(datagram: Vec<u8>) -> Vec<u8> {
     checked_with(0, datagram)
 }
 
-fn checked_with(secret: u32, mut datagram: Vec<u8>) -> Vec<u8> {
+pub(crate) fn checked_with(secret: u32, mut datagram: Vec<u8>) -> Vec<u8> {
     datagram[4..8].fill(0);
     let check = crc32c(secret, &datagram);
     datagram[4..8].copy_from_slice(&check.to_le_bytes());
@@ -149,15 +147,15 @@ pub(crate) fn unsealed(datagram: &[u8], key: [u8; 32]) -> Option<Vec<u8>> {
     opening.ok().map(|()| text)
 }
 
-fn short(bytes: &[u8], at: usize) -> u16 {
+pub(crate) fn short(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-fn long(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
@@ -208,7 +206,7 @@ impl<'p> Packet<'p> {
     }
 }
 
-fn common(kind: u8, flag: bool, payload_bytes: u16, tid: u32, word: u32, pkt_idx: u16) -> Vec<u8> {
+pub(crate) fn common(kind: u8, flag: bool, payload_bytes: u16, tid: u32, word: u32, pkt_idx: u16) -> Vec<u8> {
     let mut bytes = vec![kind, u8::from(flag)];
     bytes.extend(payload_bytes.to_le_bytes());
     bytes.extend(tid.to_le_bytes());
