@@ -1,45 +1,17 @@
 //! Items that outlive their server: adopted memory, snapshots, and files that do not fit.
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::Child;
 
 use nebula::Client;
 use nebula_kvs::protocol::{Reply, Request, Status};
 use rustix::process::Signal;
 
-use crate::program::{command, nebula, signal, wait};
-
-struct Named(PathBuf);
-
-impl Named {
-    fn new(test: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("nebula-cli-{test}-{}", std::process::id())))
-    }
-
-    fn path(&self) -> String {
-        self.0.display().to_string()
-    }
-}
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-fn endpoint(test: &str) -> String {
-    format!("shm://kept-{test}-{}", std::process::id())
-}
+use crate::program::{command, end, endpoint, nebula, signal, start, wait};
 
 /// Serves a small store, with additional `words`.
 fn serve(endpoint: &str, words: &[&str]) -> Child {
     let small = ["serve", "kv", "--endpoint", endpoint, "--inline", "--items", "1000", "--end-with-parent"];
-    let mut child = command(&[&small[..], words].concat()).spawn().unwrap();
-    let mut ready = String::new();
-    BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-    assert!(ready.starts_with("ready "), "{ready:?}");
-    child
+    start(command(&[&small[..], words].concat())).0
 }
 
 fn ask(client: &mut Client, request: &Request<'_>) -> (Status, Vec<u8>) {
@@ -67,8 +39,8 @@ fn count(endpoint: &str) -> usize {
 
 #[test]
 fn the_next_server_has_the_items_of_one_that_was_killed_and_of_one_that_ended() {
-    let (endpoint, file) = (endpoint("adopt"), Named::new("adopt"));
-    let path = file.path();
+    let (endpoint, folder) = (endpoint("adopt"), tempfile::tempdir().unwrap());
+    let path = folder.path().join("items").display().to_string();
     let words = ["--adopt", &path, "--eviction", "unread"];
     let first = serve(&endpoint, &words);
     store_all(&endpoint);
@@ -76,32 +48,28 @@ fn the_next_server_has_the_items_of_one_that_was_killed_and_of_one_that_ended() 
     wait(first);
     let second = serve(&endpoint, &words);
     assert_eq!(count(&endpoint), 100);
-    signal(&second, Signal::TERM);
-    wait(second).assert_ok();
+    end(second).assert_ok();
     let third = serve(&endpoint, &words);
     assert_eq!(count(&endpoint), 100);
-    signal(&third, Signal::TERM);
-    wait(third).assert_ok();
+    end(third).assert_ok();
     let other = ["serve", "kv", "--endpoint", &endpoint, "--inline", "--items", "5000", "--adopt", &path];
     nebula(&other).assert_error(2, "buckets");
 }
 
 #[test]
 fn a_snapshot_of_one_server_is_loaded_by_another_and_a_damaged_one_is_refused() {
-    let (endpoint, file) = (endpoint("snapshot"), Named::new("snapshot"));
-    let path = file.path();
+    let (endpoint, folder) = (endpoint("snapshot"), tempfile::tempdir().unwrap());
+    let path = folder.path().join("items").display().to_string();
     let first = serve(&endpoint, &["--snapshot", &path]);
     store_all(&endpoint);
-    signal(&first, Signal::TERM);
-    wait(first).assert_ok();
+    end(first).assert_ok();
     let second = serve(&endpoint, &["--load", &path]);
     assert_eq!(count(&endpoint), 100);
-    signal(&second, Signal::TERM);
-    wait(second).assert_ok();
-    let mut bytes = std::fs::read(&file.0).unwrap();
+    end(second).assert_ok();
+    let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    std::fs::write(&file.0, bytes).unwrap();
+    std::fs::write(&path, bytes).unwrap();
     let load = ["serve", "kv", "--endpoint", &endpoint, "--inline", "--items", "1000", "--load", &path];
     nebula(&load).assert_error(2, "damaged");
 }

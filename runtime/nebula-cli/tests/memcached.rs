@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::process::Child;
 use std::time::Duration;
 
-use crate::program::command;
+use crate::program::{command, endpoint, metrics_of, nebula, signal, wait_until};
 
 /// Sent behind each request to mark the end of its answer.
 const MARK: &[u8] = b"mg end-of-case k O777\r\n";
@@ -77,10 +77,6 @@ fn normal_word(word: &str) -> String {
     }
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    nebula_testing::wait::wait_until(what, || is_so().then_some(()));
-}
-
 struct Serving {
     child: Child,
     /// The addresses for memcached's clients.
@@ -116,16 +112,6 @@ impl Serving {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
-    }
-
-    /// The address of `--metrics`, from standard error.
-    fn metrics(&mut self) -> String {
-        let mut lines = BufReader::new(self.child.stderr.take().unwrap()).lines();
-        let line =
-            lines.find_map(|line| line.unwrap().split_once("status at http://").map(|(_, rest)| rest.to_owned()));
-        // Reads the rest, so that the server never blocks on its output.
-        std::thread::spawn(move || lines.for_each(drop));
-        line.unwrap().trim_end_matches('/').to_owned()
     }
 }
 
@@ -248,8 +234,7 @@ fn a_tenant_that_floods_its_quota_takes_nothing_from_another() {
 
 #[test]
 fn quotas_that_leave_nothing_are_refused() {
-    let serve =
-        |more: &[&str]| crate::program::nebula(&[&["serve", "kv", "--endpoint", "shm://cli-quota"], more].concat());
+    let serve = |more: &[&str]| nebula(&[&["serve", "kv", "--endpoint", "shm://cli-quota"], more].concat());
     serve(&["--memory", "64MiB", "--quota", "tcp://127.0.0.1:0=1GiB"])
         .assert_error(2, "together, but all stores may use");
     assert_eq!(serve(&["--quota", "tcp://127.0.0.1:0"]).code, Some(2));
@@ -292,7 +277,7 @@ fn a_server_that_drains_tells_memcached_clients_and_the_next_one_has_its_address
         })
         .collect();
     wait_until("hits", || stat(&mut serving.connect(), "get_hits") >= 400);
-    crate::program::signal(&serving.child, rustix::process::Signal::TERM);
+    signal(&serving.child, rustix::process::Signal::TERM);
     assert!(serving.child.wait().unwrap().success(), "a drain with clients connected ends well");
     for asker in askers {
         let [values, _, nothing] = asker.join().unwrap();
@@ -306,7 +291,7 @@ fn a_server_that_drains_tells_memcached_clients_and_the_next_one_has_its_address
 #[test]
 fn all_servers_of_a_process_are_in_its_metrics() {
     let mut serving = Serving::start(&["--quota", "tcp://127.0.0.1:0=2MiB", "--metrics", "127.0.0.1:0"]);
-    let metrics = serving.metrics();
+    let metrics = metrics_of(&mut serving.child);
     assert_eq!(say(&mut serving.connect_to(1), "set a 0 0 1\r\n1\r\nget a\r\nget b\r\n").len(), 5);
     let [first, second] = [0, 1].map(|at| format!("tcp://{}", serving.addresses[at]));
     let page = |path: &str| {
@@ -335,9 +320,9 @@ fn all_servers_of_a_process_are_in_its_metrics() {
 
 #[test]
 fn one_store_has_two_listeners() {
-    let name = format!("shm://cli-memcached-{}", std::process::id());
+    let name = endpoint("memcached");
     let serving = Serving::start(&["--endpoint", &name, "--inline"]);
-    let load = crate::program::nebula(&[
+    let load = nebula(&[
         "load",
         "kv",
         "--endpoint",

@@ -1,7 +1,7 @@
 //! A service in operation: watched from outside, configured by a file, drained by SIGTERM, replaced
 //! at its endpoint.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 use std::process::Child;
@@ -13,12 +13,7 @@ use nebula::{CallError, Client, ClientConfig, RetryPolicy};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::program::{Ended, command, nebula, signal, wait};
-
-/// A name that no other test or run uses.
-fn endpoint(test: &str) -> String {
-    format!("shm://ops-{test}-{}", std::process::id())
-}
+use crate::program::{command, end, endpoint, json, metrics_of, nebula, signal, start, wait, wait_until};
 
 /// Starts a service and waits until it is ready.
 fn serve(words: &[&str]) -> Child {
@@ -27,34 +22,12 @@ fn serve(words: &[&str]) -> Child {
 
 fn serve_with(words: &[&str], environment: &[(&str, &str)]) -> Child {
     let mut program = command(&[&["serve"], words, &["--end-with-parent", "--oversubscribe"]].concat());
-    let mut child = program.envs(environment.iter().copied()).spawn().unwrap();
-    let mut ready = String::new();
-    // The small buffer leaves the lines after the first in the pipe.
-    BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-    assert!(ready.starts_with("ready "), "{ready:?}");
-    child
-}
-
-fn end(server: Child) -> Ended {
-    signal(&server, Signal::TERM);
-    wait(server)
-}
-
-fn json(line: &str) -> Value {
-    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    program.envs(environment.iter().copied());
+    start(program).0
 }
 
 fn client(endpoint: &str) -> Client {
     Client::connect_with(endpoint, ClientConfig::default().retry(RetryPolicy::GiveUp)).unwrap()
-}
-
-/// The address of `--metrics`, from standard error.
-fn metrics_of(server: &mut Child) -> String {
-    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
-    let line = lines.find_map(|line| line.unwrap().split_once("status at http://").map(|(_, rest)| rest.to_owned()));
-    // Reads the rest, so that the server never blocks on its output.
-    std::thread::spawn(move || lines.for_each(drop));
-    line.unwrap().trim_end_matches('/').to_owned()
 }
 
 fn get(address: &str, path: &str) -> (u16, String) {
@@ -142,10 +115,6 @@ fn ask_until_gone(endpoint: &str, replied: &AtomicU64) -> Ends {
         }
     }
     ends
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    nebula_testing::wait::wait_until(what, || is_so().then_some(()));
 }
 
 #[test]

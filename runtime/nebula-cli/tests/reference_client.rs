@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use program::{Ended, command, nebula, signal, wait};
+use program::{Ended, command, end, endpoint, nebula, signal, wait};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -32,12 +32,7 @@ fn start(mut python: Command) -> Child {
 /// Starts a server with an empty store, waits until it is ready, and returns its endpoint.
 fn serve(endpoint: &str, more: &[&str]) -> (Child, String) {
     let args = ["serve", "kv", "--endpoint", endpoint, "--items", "1k", "--value-bytes", "100000", "--format", "json"];
-    let mut child = command(&[&args[..], &["--end-with-parent", "--oversubscribe"], more].concat()).spawn().unwrap();
-    // The small buffer leaves the lines after the first in the pipe.
-    let mut ready = String::new();
-    BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-    let endpoint = ready.trim_end().strip_prefix("ready ").unwrap().to_owned();
-    (child, endpoint)
+    program::start(command(&[&args[..], &["--end-with-parent", "--oversubscribe"], more].concat()))
 }
 
 /// The last line of a side's output.
@@ -52,8 +47,7 @@ fn conform(endpoint: &str, of_server: &[&str], of_client: &[&str]) -> (Value, Va
     let (server, endpoint) = serve(endpoint, of_server);
     let client = wait(start(python(&[&["-m", "conformance", &endpoint], of_client].concat())));
     assert_eq!(client.code, Some(0), "{}\n{}", client.stdout, client.stderr);
-    signal(&server, Signal::TERM);
-    let server = wait(server).assert_ok();
+    let server = end(server).assert_ok();
     (counts(&server), counts(&client))
 }
 
@@ -77,13 +71,13 @@ fn the_clients_own_tests_pass() {
 
 #[test]
 fn over_shared_memory_it_finds_what_the_page_says() {
-    let endpoint = format!("shm://cli-reference-{}", std::process::id());
+    let endpoint = endpoint("reference");
     assert_each_once(conform(&endpoint, &["--inline"], &[]), &[]);
 }
 
 #[test]
 fn packets_of_few_bytes_make_long_spans() {
-    let endpoint = format!("shm://cli-reference-short-{}", std::process::id());
+    let endpoint = endpoint("reference-short");
     assert_each_once(conform(&endpoint, &["--inline", "--mtu-bytes", "48"], &[]), &[]);
 }
 
@@ -143,8 +137,7 @@ fn a_key_is_changed_while_rpcs_are_under_way() {
     let client = wait(client);
     let rest: Vec<String> = said.map(Result::unwrap).collect();
     assert_eq!(client.code, Some(0), "{rest:?} {client:?}");
-    signal(&server, Signal::TERM);
-    wait(server).assert_ok();
+    end(server).assert_ok();
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Three processes that replicate a store, killed, restarted and asked for their role.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::Child;
@@ -13,7 +12,7 @@ use nebula_replication::client::asks_for_leader;
 use nebula_testing::wait::Limit;
 use rustix::process::Signal;
 
-use crate::program::{command, nebula, signal, wait};
+use crate::program::{command, nebula, signal, start, wait};
 
 /// Ports that the kernel gives to no socket by itself, so that a restarted process gets its own
 /// again.
@@ -54,15 +53,7 @@ impl Replicas {
         let words =
             ["serve", "kv", "--endpoint", &self.endpoints[index], "--replicate", &all, "--replica-dir", &folder];
         let more = ["--mode", "store", "--items", "1000", "--slo", "100ms", "--inline", "--block", "--end-with-parent"];
-        let mut child =
-            command(&[&words[..], &more, &["--snapshot-every", "50", "--log", "off"]].concat()).spawn().unwrap();
-        let mut ready = String::new();
-        BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-        if !ready.starts_with("ready ") {
-            let _ = child.kill();
-            panic!("{ready:?}, then {:?}", wait(child));
-        }
-        child
+        start(command(&[&words[..], &more, &["--snapshot-every", "50", "--log", "off"]].concat())).0
     }
 
     fn kill(&mut self, index: usize) {

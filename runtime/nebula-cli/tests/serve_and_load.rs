@@ -12,14 +12,9 @@ use std::time::Duration;
 
 use nebula::{Client, Reply, RunningServer, Server, ServerConfig, Span};
 use nebula_testing::wait::{spin, wait_until};
-use program::{command, nebula, signal, wait};
+use program::{command, end, endpoint, json, nebula, signal, start, wait};
 use rustix::process::Signal;
 use serde_json::Value;
-
-/// A name that no other test or run uses.
-fn endpoint(test: &str) -> String {
-    format!("shm://cli-{test}-{}", std::process::id())
-}
 
 /// Starts `serve kv` with a small store and engine and worker on one thread, and waits until it is
 /// ready.
@@ -48,22 +43,12 @@ fn serve_anywhere(endpoint: &str, more: &[&str]) -> (Child, String) {
         "--end-with-parent",
         "--oversubscribe",
     ];
-    let mut child = command(&[&args[..], more].concat()).spawn().unwrap();
-    // The small buffer leaves the lines after the first in the pipe.
-    let mut ready = String::new();
-    let stdout = child.stdout.as_mut().unwrap();
-    BufReader::with_capacity(1, stdout).read_line(&mut ready).unwrap();
-    let endpoint = ready.trim_end().strip_prefix("ready ").unwrap().to_owned();
-    (child, endpoint)
+    start(command(&[&args[..], more].concat()))
 }
 
 /// Arguments of a short load on the small store.
 fn load<'a>(endpoint: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["load", "kv", "--endpoint", endpoint, "--keys", "10k", "--value-bytes", "64", "--format", "json"], more].concat()
-}
-
-fn json(line: &str) -> Value {
-    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
 fn count(row: &Value, field: &str) -> u64 {
@@ -96,8 +81,7 @@ fn a_store_that_was_filled_answers_every_key() {
     for field in ["achieved_rps", "nack_share", "sender_late_share"] {
         assert!(row[field].is_number(), "{field}: {row}");
     }
-    signal(&server, Signal::TERM);
-    let counters = wait(server).assert_ok();
+    let counters = end(server).assert_ok();
     assert!(counters.stdout.contains("served"), "{counters:?}");
 }
 
@@ -115,8 +99,7 @@ fn a_store_that_is_shared_is_read_without_its_workers_and_every_value_is_complet
         // Even on a busy machine it answers some.
         assert!(count(&row, "replied") > 0, "{row}");
         assert_eq!((count(&row, "not_found"), count(&row, "lost")), (0, 0), "{row}");
-        signal(&server, Signal::INT);
-        let counters = json(&wait(server).assert_ok().stdout);
+        let counters = json(&end(server).assert_ok().stdout);
         // Over shared memory the client has mapped the store and asks no server.
         let one_sided = count(&counters, "one_sided");
         assert!(if is_network { one_sided >= count(&row, "replied") / 2 } else { one_sided == 0 }, "{counters}, {row}");
@@ -128,8 +111,7 @@ fn a_store_that_is_shared_is_read_without_its_workers_and_every_value_is_complet
     let endpoint = endpoint("one-sided-not");
     let server = serve(&endpoint, &[]);
     nebula(&load(&endpoint, &["--one-sided", "--rate", "1k"])).assert_error(2, "does not share its store");
-    signal(&server, Signal::INT);
-    wait(server).assert_ok();
+    end(server).assert_ok();
     let memcached_alone = ["serve", "kv", "--memcached", "tcp://127.0.0.1:0", "--one-sided"];
     nebula(&memcached_alone).assert_error(2, "--one-sided needs --endpoint");
 }
@@ -143,8 +125,7 @@ fn under_key_hash_a_preload_goes_to_all_workers() {
     // The load is so short that the log consists almost only of the preload.
     let few = ["--preload", "--rate", "100", "--duration", "50ms", "--warm-up", "0ns"];
     nebula(&load(&endpoint, &few)).assert_ok();
-    signal(&server, Signal::TERM);
-    wait(server).assert_ok();
+    end(server).assert_ok();
     let log = std::fs::read_to_string(&log).unwrap();
     let given = [0, 1, 2, 3].map(|core| log.matches(&format!("dispatch core={core} ")).count());
     let all: usize = given.iter().sum();
@@ -168,8 +149,7 @@ fn a_store_over_the_network_answers_who_has_its_key() {
         assert!(count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
         let without = nebula(&load(&endpoint, &["--rate", "1k", "--duration", "100ms"]));
         without.assert_error(1, "--key-file");
-        signal(&server, Signal::TERM);
-        wait(server).assert_ok();
+        end(server).assert_ok();
     }
 }
 
@@ -229,8 +209,7 @@ fn two_clients_share_a_load_with_deletes_and_popular_keys() {
     let row = json(&nebula(&load(&endpoint, &[&mixed[..], &brief].concat())).assert_ok().stdout);
     assert_adds_up(&row);
     assert!(count(&row, "not_found") > 0, "nothing was stored before, and much is deleted: {row}");
-    signal(&server, Signal::INT);
-    let counters = json(&wait(server).assert_ok().stdout);
+    let counters = json(&end(server).assert_ok().stdout);
     // The worker may be stopped between an answer and the return of its slots.
     assert!(count(&counters, "served") + 1 >= count(&row, "replied"), "{counters}");
     assert_eq!(count(&counters, "violations"), 0);
@@ -249,8 +228,7 @@ fn groups_take_trained_thresholds_from_a_file_that_is_for_them() {
     let server = serve_by(&endpoint, &[&trained[..], &["--slo", "10ms", "--format", "json"]].concat());
     let row = json(&nebula(&load(&endpoint, &["--preload", "--rate", "5k", "--duration", "300ms"])).assert_ok().stdout);
     assert_adds_up(&row);
-    signal(&server, Signal::INT);
-    wait(server).assert_ok();
+    end(server).assert_ok();
     let refused = |more: &[&str], said: &str| {
         nebula(&[&["serve", "kv", "--thresholds", file], more].concat()).assert_error(2, said);
     };
@@ -270,8 +248,7 @@ fn workers_that_share_the_nic_and_workers_that_steal_answer_every_key() {
         assert_adds_up(&row);
         assert_eq!((count(&row, "not_found"), count(&row, "lost")), (0, 0), "{policy}: {row}");
         assert!(count(&row, "replied") > 0, "{policy}: {row}");
-        signal(&server, Signal::INT);
-        let counters = json(&wait(server).assert_ok().stdout);
+        let counters = json(&end(server).assert_ok().stdout);
         assert_eq!(count(&counters, "violations"), 0, "{policy}");
         assert!(policy == "work-stealing" || count(&counters, "stolen") == 0, "{policy}: {counters}");
     }
@@ -320,8 +297,7 @@ fn ctrl_c_ends_a_load_with_what_it_has_measured() {
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_adds_up(&json(&ended.stdout));
     assert!(ended.stderr.contains("interrupted"), "{ended:?}");
-    signal(&server, Signal::INT);
-    wait(server).assert_ok();
+    end(server).assert_ok();
 }
 
 #[test]
@@ -356,8 +332,7 @@ fn a_trace_is_replayed_operation_by_operation() {
     let row = json(&nebula(&load(&endpoint, &["--trace", path, "--patience", "60s"])).assert_ok().stdout);
     assert_adds_up(&row);
     assert_eq!((count(&row, "offered"), count(&row, "not_found")), (200, 0), "{row}");
-    signal(&server, Signal::INT);
-    wait(server).assert_ok();
+    end(server).assert_ok();
 }
 
 #[test]
@@ -388,8 +363,7 @@ fn a_bound_that_no_load_can_meet_is_found_to_be_met_by_none() {
     assert_eq!(row["throughput_under_slo_rps"], Value::Null, "{row}");
     assert_eq!((&row["lowest_missed_rps"], &row["slo_ns"]), (&1000.0.into(), &1.into()), "{row}");
     assert_eq!(row["is_complete"], true);
-    signal(&server, Signal::INT);
-    wait(server).assert_ok();
+    end(server).assert_ok();
 }
 
 #[test]
@@ -408,8 +382,7 @@ fn a_report_is_one_page_with_the_curve_of_what_was_printed() {
     let ended = nebula(&load(&endpoint, &full));
     assert_eq!((ended.code, ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
     assert!(ended.stderr.contains("cannot write the report to /dev/full"), "{ended:?}");
-    signal(&server, Signal::INT);
-    wait(server).assert_ok();
+    end(server).assert_ok();
 }
 
 /// A service in this process with an assumed service time of 0.2 ms.
@@ -508,35 +481,17 @@ fn long_load(endpoint: &str) -> Child {
     command(&load(endpoint, &long)).spawn().unwrap()
 }
 
-#[test]
-fn a_server_that_falls_silent_is_a_fault_of_the_load_within_seconds() {
-    // Both at once, since each waits for five seconds.
-    std::thread::scope(|scope| {
-        for endpoint in [endpoint("silent"), "udp://127.0.0.1:0".to_owned()] {
-            scope.spawn(move || falls_silent(&endpoint));
-        }
-    });
-}
-
-fn falls_silent(endpoint: &str) {
+/// Serves a load until the load ends by itself. RPC `number` is held if `is_held` says so.
+fn ends_the_load(endpoint: &str, config: ServerConfig, is_held: fn(u64) -> bool) {
     let (served, is_released) = (AtomicU64::new(0), Arc::new(AtomicBool::new(false)));
     let released = is_released.clone();
     let service = move |_: &[u8], reply: &mut Reply<'_>| {
-        while served.fetch_add(1, Relaxed) >= 100 && !released.load(Relaxed) {
+        let waits = is_held(served.fetch_add(1, Relaxed));
+        while waits && !released.load(Relaxed) {
             std::thread::yield_now();
         }
         reply.write(&[0; 8]);
     };
-    // Inline, since a separate engine thread would go on refusing.
-    ends_the_load(endpoint, ServerConfig::default().inline(true), service, &is_released);
-}
-
-fn ends_the_load(
-    endpoint: &str,
-    config: ServerConfig,
-    service: impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static,
-    is_released: &AtomicBool,
-) {
     let server = Server::bind(endpoint).config(config).serve(service).unwrap();
     let ended = wait(long_load(&server.endpoint().to_string()));
     is_released.store(true, Relaxed);
@@ -545,18 +500,22 @@ fn ends_the_load(
 }
 
 #[test]
-fn a_server_that_answers_all_but_one_rpc_ends_the_load_once_there_is_no_room_behind_that_one() {
-    let (is_first, is_released) = (AtomicBool::new(true), Arc::new(AtomicBool::new(false)));
-    let released = is_released.clone();
-    let service = move |_: &[u8], reply: &mut Reply<'_>| {
-        let waits = is_first.swap(false, Relaxed);
-        while waits && !released.load(Relaxed) {
-            std::thread::yield_now();
+fn a_server_that_falls_silent_or_holds_one_rpc_is_a_fault_of_the_load_within_seconds() {
+    type Case = (String, ServerConfig, fn(u64) -> bool);
+    let inline = ServerConfig::default().inline(true);
+    let cases: [Case; 3] = [
+        // Inline, since a separate engine thread would go on refusing.
+        (endpoint("silent"), inline.clone(), |number| number >= 100),
+        ("udp://127.0.0.1:0".to_owned(), inline, |number| number >= 100),
+        // The second worker serves the others, until there is no room behind the held one.
+        (endpoint("all-but-one"), ServerConfig::default().workers(2), |number| number == 0),
+    ];
+    // All at once, since each waits for five seconds.
+    std::thread::scope(|scope| {
+        for (at, config, is_held) in cases {
+            scope.spawn(move || ends_the_load(&at, config, is_held));
         }
-        reply.write(&[0; 8]);
-    };
-    // The second worker serves the others.
-    ends_the_load(&endpoint("all-but-one"), ServerConfig::default().workers(2), service, &is_released);
+    });
 }
 
 #[test]
@@ -587,8 +546,7 @@ fn a_tenant_is_the_owner_of_a_key_and_has_a_weight() {
         .assert_error(2, "tenant ann has two weights");
     let told = ["--inline", "--key-file", key, "--tenant", "ann=3", "--tenant", "*=2", "--decision-log", log];
     let (server, _) = serve_anywhere("udp://127.0.0.1:0", &told);
-    signal(&server, Signal::TERM);
-    wait(server).assert_ok();
+    end(server).assert_ok();
     let text = std::fs::read_to_string(log).unwrap();
     assert!(text.lines().next().is_some_and(|line| line.ends_with(" tenants=28+2,3")), "{text}");
 }
@@ -611,8 +569,7 @@ fn a_load_for_two_servers_gives_each_its_keys() {
     let alone = nebula(&load(&names[0], &["--balance", "p2c"]));
     alone.assert_error(2, "--balance needs servers to choose from");
     for server in servers {
-        signal(&server, Signal::TERM);
-        wait(server).assert_ok();
+        end(server).assert_ok();
     }
 }
 
@@ -621,18 +578,14 @@ fn a_load_of_gets_and_scans_is_answered_in_order_and_has_latencies_of_each() {
     for asked in [endpoint("ordered"), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()] {
         let args =
             ["serve", "ordered", "--endpoint", &asked, "--inline", "--format", "json", "--memory-bytes", "64MiB"];
-        let mut child = command(&[&args[..], &["--slo", "10s", "--end-with-parent"]].concat()).spawn().unwrap();
-        let mut ready = String::new();
-        BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-        let endpoint = ready.trim_end().strip_prefix("ready ").unwrap().to_owned();
+        let (child, endpoint) = start(command(&[&args[..], &["--slo", "10s", "--end-with-parent"]].concat()));
         let load = ["load", "kv", "--endpoint", &endpoint, "--preset", "masstree", "--keys", "5k", "--preload"];
         let measured = ["--mix", "get=80,scan=20", "--rate", "5k", "--duration", "300ms", "--format", "json"];
         let row = json(&nebula(&[&load[..], &measured].concat()).assert_ok().stdout);
         let by_op = &row["latency_ns_by_op"];
         assert!(by_op["get"]["mean"].as_f64() > Some(0.0) && by_op["scan"]["mean"].as_f64() > Some(0.0), "{row}");
         assert!(by_op.get("set").is_none() && count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
-        signal(&child, Signal::INT);
-        wait(child).assert_ok();
+        end(child).assert_ok();
     }
 }
 
@@ -645,8 +598,7 @@ fn partitions_are_loaded_by_the_hash_of_each_key_and_need_its_policy() {
             &nebula(&load(&endpoint, &["--preload", "--mix", "get=80,set=20", "--rate", "5k"])).assert_ok().stdout,
         );
         assert!(count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
-        signal(&child, Signal::INT);
-        let said = json(&wait(child).assert_ok().stdout);
+        let said = json(&end(child).assert_ok().stdout);
         assert!(said["served"].as_u64() > Some(0), "{said}");
     }
     let refused = nebula(&["serve", "kv", "--endpoint", "shm://none", "--partitions", "erew"]);
@@ -659,6 +611,5 @@ fn a_server_without_scans_is_named_as_such() {
     let child = serve(&endpoint, &[]);
     let ended = nebula(&load(&endpoint, &["--mix", "scan=1", "--rate", "1k", "--duration", "100ms"]));
     ended.assert_error(1, "nebula serve ordered");
-    signal(&child, Signal::INT);
-    wait(child).assert_ok();
+    end(child).assert_ok();
 }
