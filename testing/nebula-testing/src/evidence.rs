@@ -5,40 +5,25 @@ use std::process::{Command, Stdio};
 
 use crate::program::{command, wait};
 
-/// Standard output on a full disk is an error of one line.
+/// Standard output on a full disk, or closed, is an error of one line. A reader that has gone ends
+/// the program as it ends others, without a word.
 ///
 /// # Panics
 ///
-/// If it is not.
+/// If it is not so.
 #[track_caller]
-pub fn full_disk(program: &str, args: &[&str]) {
+pub fn is_missing(program: &str, args: &[&str]) {
     let full: Stdio = File::options().write(true).open("/dev/full").expect("Linux has it").into();
     let ended = wait(command(program, args).stdout(full).spawn().expect("the program starts"));
     ended.assert_error(1, "cannot write the results: No space left on device");
-}
 
-/// A standard output that is closed is an error of one line.
-///
-/// # Panics
-///
-/// If it is not.
-#[track_caller]
-pub fn closed(program: &str, args: &[&str]) {
     // The shell closes it, and the program begins without.
     let mut shell = Command::new("sh");
     shell.args(["-c", "exec \"$@\" >&-", "sh", program]).args(args);
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let ended = wait(shell.spawn().expect("there is a shell"));
     ended.assert_error(1, "cannot write the results: standard output is closed");
-}
 
-/// A reader that has gone ends the program as it ends others, without a word.
-///
-/// # Panics
-///
-/// If it does not.
-#[track_caller]
-pub fn reader_gone(program: &str, args: &[&str]) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let ended = wait(command(program, args).stdout(writer).spawn().expect("the program starts"));
