@@ -14,6 +14,7 @@ mod defaults;
 mod domains;
 mod echo;
 mod hit_ratio;
+mod hosts;
 mod kv;
 #[cfg(feature = "lab")]
 mod lab;

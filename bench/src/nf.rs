@@ -6,11 +6,10 @@
 
 use crate::Failure;
 use crate::child::Server;
+use crate::hosts::{Hosts, enter, ip};
 use crate::row::{self, Bound};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::fs::File;
+use nebula_workload::Seed;
 use std::net::UdpSocket;
-use std::os::fd::AsFd;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,7 +41,7 @@ struct Sample {
 }
 
 pub fn run(program: &str) -> Result<(), Failure> {
-    let _hosts = Hosts::try_new()?;
+    let _hosts = hosts()?;
     forward(true)?;
     let [kernel, kernel_calm] = both()?;
     forward(false)?;
@@ -168,12 +167,12 @@ fn send_and_receive(per_second: f64, flows: usize, time: Duration) -> Result<Sam
 fn send(senders: &[UdpSocket], per_second: f64, begun: Instant, end: Instant) -> u64 {
     let shares: Vec<f64> = (1..=senders.len()).map(|n| (n as f64).powf(-SKEW)).collect();
     let all: f64 = shares.iter().sum();
-    let (mut draw, mut sent, mut due) = (Draw(1), 0, Instant::now());
+    let (mut draw, mut sent, mut due) = (Seed(1).stream("packets"), 0, Instant::now());
     while due < end && Instant::now() < end {
         if let Some(early) = due.checked_duration_since(Instant::now()) {
             thread::sleep(early);
         }
-        let mut left = draw.uniform() * all;
+        let mut left = draw.unit() * all;
         let flow = shares.iter().position(|share| {
             left -= share;
             left < 0.0
@@ -182,7 +181,7 @@ fn send(senders: &[UdpSocket], per_second: f64, begun: Instant, end: Instant) ->
         packet[..8].copy_from_slice(&(begun.elapsed().as_nanos() as u64).to_le_bytes());
         sent += u64::from(senders[flow.unwrap_or(0)].send(&packet).is_ok());
         if per_second.is_finite() {
-            due += Duration::from_secs_f64(-draw.uniform().ln() / per_second);
+            due += Duration::from_secs_f64(draw.exponential() / per_second);
         }
     }
     sent
@@ -207,18 +206,6 @@ fn receive(receiver: &UdpSocket, begun: Instant) -> Vec<u64> {
     latencies
 }
 
-/// Draws in (0, 1] (xorshift64*).
-struct Draw(u64);
-
-impl Draw {
-    fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 + 1.0) / (1_u64 << 53) as f64
-    }
-}
-
 fn serve(program: &str, words: &[&str]) -> Result<Server, Failure> {
     let begin =
         ["netns", "exec", MIDDLE, program, "serve", "nf", "--between", "va,vb", "--log", "off", "--end-with-parent"];
@@ -239,44 +226,21 @@ fn on<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let there = thread::spawn(move || -> Result<T, String> {
-        let namespace = File::open(format!("/run/netns/{host}")).map_err(|error| error.to_string())?;
-        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
-            .map_err(|error| error.to_string())?;
+        enter(host).map_err(|error| error.to_string())?;
         work().map_err(|error| error.to_string())
     });
     Ok(there.join().map_err(|_| "a thread has panicked")??)
 }
 
-struct Hosts;
-
-impl Hosts {
-    fn try_new() -> Result<Self, Failure> {
-        let hosts = Self;
-        for host in [CLIENT, MIDDLE, SERVER] {
-            ip(&format!("netns add {host}"))?;
-        }
-        for (host, side, net) in [(CLIENT, "va", 1), (SERVER, "vb", 2)] {
-            ip(&format!("link add v0 netns {host} type veth peer name {side} netns {MIDDLE}"))?;
-            ip(&format!("-n {host} address add 10.142.{net}.2/24 dev v0"))?;
-            ip(&format!("-n {MIDDLE} address add 10.142.{net}.1/24 dev {side}"))?;
-            ip(&format!("-n {host} link set v0 up"))?;
-            ip(&format!("-n {MIDDLE} link set {side} up"))?;
-            ip(&format!("-n {host} route add default via 10.142.{net}.1"))?;
-        }
-        Ok(hosts)
+fn hosts() -> Result<Hosts, Failure> {
+    let hosts = Hosts::add(&[CLIENT, MIDDLE, SERVER])?;
+    for (host, side, net) in [(CLIENT, "va", 1), (SERVER, "vb", 2)] {
+        ip(&format!("link add v0 netns {host} type veth peer name {side} netns {MIDDLE}"))?;
+        ip(&format!("-n {host} address add 10.142.{net}.2/24 dev v0"))?;
+        ip(&format!("-n {MIDDLE} address add 10.142.{net}.1/24 dev {side}"))?;
+        ip(&format!("-n {host} link set v0 up"))?;
+        ip(&format!("-n {MIDDLE} link set {side} up"))?;
+        ip(&format!("-n {host} route add default via 10.142.{net}.1"))?;
     }
-}
-
-impl Drop for Hosts {
-    fn drop(&mut self) {
-        for host in [CLIENT, MIDDLE, SERVER] {
-            let _ = ip(&format!("netns delete {host}"));
-        }
-    }
-}
-
-fn ip(words: &str) -> Result<(), Failure> {
-    let output = Command::new("ip").args(words.split(' ')).output()?;
-    let said = || format!("ip {words}: {}", String::from_utf8_lossy(&output.stderr).trim());
-    if output.status.success() { Ok(()) } else { Err(said().into()) }
+    Ok(hosts)
 }

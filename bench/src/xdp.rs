@@ -3,13 +3,12 @@
 
 use crate::Failure;
 use crate::child::{self, Server};
+use crate::hosts::{Hosts, enter, ip};
 use crate::row::Bound;
 use crate::udp::echo::Echo;
 use crate::ways::{FIGURES, Sample, Way, rounds, sample};
 use nebula::net::{Environment, KernelWire};
 use nebula::{Client, ClientConfig, Endpoint};
-use std::os::fd::AsFd;
-use std::process::Command;
 
 const SERVER: &str = "nebula-bench-s";
 const CLIENT: &str = "nebula-bench-c";
@@ -29,7 +28,7 @@ const WAYS: &[Way] = &[
 
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
-    let _hosts = Hosts::try_new()?;
+    let _hosts = hosts()?;
     enter(CLIENT)?;
     let medians = rounds(WAYS)?;
     let measured: Vec<(&Way, &Sample)> = WAYS.iter().zip(&medians).collect();
@@ -48,7 +47,7 @@ pub fn run() -> Result<(), Failure> {
 /// Measures the ways whose name contains `word`.
 pub fn run_only(word: &str) -> Result<(), Failure> {
     child::pin_client()?;
-    let _hosts = Hosts::try_new()?;
+    let _hosts = hosts()?;
     enter(CLIENT)?;
     for way in WAYS.iter().filter(|way| way.name.contains(word)) {
         let medians = rounds(std::slice::from_ref(way))?;
@@ -82,38 +81,12 @@ fn start(what: &str, endpoint: &str) -> Result<Server, Failure> {
     Server::start_program("ip", &["netns", "exec", SERVER, program, "serve-udp", what, endpoint])
 }
 
-struct Hosts;
-
-impl Hosts {
-    fn try_new() -> Result<Self, Failure> {
-        let hosts = Self;
-        ip(&format!("netns add {SERVER}"))?;
-        ip(&format!("netns add {CLIENT}"))?;
-        ip(&format!("link add v0 netns {SERVER} type veth peer name v0 netns {CLIENT}"))?;
-        for (host, address) in [(SERVER, SERVER_IP), (CLIENT, CLIENT_IP)] {
-            ip(&format!("-n {host} address add {address}/24 dev v0"))?;
-            ip(&format!("-n {host} link set v0 up"))?;
-        }
-        Ok(hosts)
+fn hosts() -> Result<Hosts, Failure> {
+    let hosts = Hosts::add(&[SERVER, CLIENT])?;
+    ip(&format!("link add v0 netns {SERVER} type veth peer name v0 netns {CLIENT}"))?;
+    for (host, address) in [(SERVER, SERVER_IP), (CLIENT, CLIENT_IP)] {
+        ip(&format!("-n {host} address add {address}/24 dev v0"))?;
+        ip(&format!("-n {host} link set v0 up"))?;
     }
-}
-
-impl Drop for Hosts {
-    fn drop(&mut self) {
-        for host in [SERVER, CLIENT] {
-            let _ = ip(&format!("netns delete {host}"));
-        }
-    }
-}
-
-fn ip(words: &str) -> Result<(), Failure> {
-    let output = Command::new("ip").args(words.split(' ')).output()?;
-    let said = || format!("ip {words}: {}", String::from_utf8_lossy(&output.stderr).trim());
-    if output.status.success() { Ok(()) } else { Err(said().into()) }
-}
-
-fn enter(host: &str) -> Result<(), Failure> {
-    let namespace = std::fs::File::open(format!("/run/netns/{host}"))?;
-    let network = Some(rustix::thread::LinkNameSpaceType::Network);
-    Ok(rustix::thread::move_into_link_name_space(namespace.as_fd(), network)?)
+    Ok(hosts)
 }
