@@ -12,6 +12,8 @@ mod iceoryx;
 pub mod quic;
 #[cfg(feature = "peers")]
 pub mod tarpc;
+#[cfg(feature = "peers")]
+mod tasks;
 mod tcp;
 
 use crate::Failure;
@@ -26,7 +28,7 @@ const PEERS: &[Way] = &[
     #[cfg(feature = "peers")]
     Way { name: "iceoryx2 request-response, polled", measure: || sample(iceoryx::Iceoryx::start()?) },
     #[cfg(feature = "peers")]
-    Way { name: "tonic unary over a Unix socket", measure: || sample(grpc::Grpc::start_unix()?) },
+    Way { name: "tonic unary over a Unix socket", measure: || sample(grpc::start_unix()?) },
 ];
 
 pub fn run() -> Result<(), Failure> {

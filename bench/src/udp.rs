@@ -28,11 +28,11 @@ const WAYS: &[Way] = &[
     Way { name: "bare sockets, one datagram a batch", measure: || sample(bare::Bare::start(Packing::OneDatagram)?) },
     Way { name: "bare sockets, one datagram a call", measure: || sample(single::Single::start()?) },
     #[cfg(feature = "peers")]
-    Way { name: "tonic unary over TCP", measure: || sample(peers::grpc::Grpc::start_tcp()?) },
+    Way { name: "tonic unary over TCP", measure: || sample(peers::grpc::start_tcp()?) },
     #[cfg(feature = "peers")]
-    Way { name: "tarpc over TCP", measure: || sample(peers::tarpc::Tarpc::start()?) },
+    Way { name: "tarpc over TCP", measure: || sample(peers::tarpc::start()?) },
     #[cfg(feature = "peers")]
-    Way { name: "quinn, a stream an RPC, encrypted", measure: || sample(peers::quic::Quic::start()?) },
+    Way { name: "quinn, a stream an RPC, encrypted", measure: || sample(peers::quic::start()?) },
 ];
 
 /// Indices of the bare sockets in [`WAYS`].

@@ -3,6 +3,7 @@
 //! The service is written as the generator would write it, except for the router: no `protoc`, no
 //! build script.
 
+use super::tasks::{Tasks, runtime};
 use crate::Failure;
 use crate::child::{self, Server};
 use crate::measure::Pipe;
@@ -12,8 +13,6 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::task::{Context, Poll};
 use tokio::net::UnixListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinSet;
 use tonic::body::Body;
 use tonic::codegen::http::{self, uri::PathAndQuery};
 use tonic::codegen::tokio_stream::wrappers::UnixListenerStream;
@@ -32,40 +31,30 @@ struct Payload {
 
 type Codec = ProstCodec<Payload, Payload>;
 
-/// Each call is a task.
-pub struct Grpc {
-    calls: JoinSet<Result<usize, Status>>,
-    channel: Channel,
-    runtime: Runtime,
-    _server: Server,
+pub fn start_unix() -> Result<impl Pipe, Failure> {
+    let socket = std::env::temp_dir().join(format!("nebula-bench-{}.sock", std::process::id()));
+    let path = socket.to_str().ok_or("the folder for temporary files has a name that is no UTF-8")?;
+    let server = Server::start(&["serve-peer", "tonic", path])?;
+    let connected = connect(format!("unix:{path}"), server);
+    // The name is no longer needed once both ends are connected, or have failed to.
+    std::fs::remove_file(&socket)?;
+    connected
 }
 
-impl Grpc {
-    pub fn start_unix() -> Result<Self, Failure> {
-        let socket = std::env::temp_dir().join(format!("nebula-bench-{}.sock", std::process::id()));
-        let path = socket.to_str().ok_or("the folder for temporary files has a name that is no UTF-8")?;
-        let server = Server::start(&["serve-peer", "tonic", path])?;
-        let connected = Self::connect(format!("unix:{path}"), server);
-        // The name is no longer needed once both ends are connected, or have failed to.
-        std::fs::remove_file(&socket)?;
-        connected
-    }
-
-    pub fn start_tcp() -> Result<Self, Failure> {
-        let address = child::unused_address()?;
-        let server = Server::start(&["serve-peer", "tonic-tcp", &address.to_string()])?;
-        Self::connect(format!("http://{address}"), server)
-    }
-
-    fn connect(to: String, server: Server) -> Result<Self, Failure> {
-        let runtime = runtime()?;
-        let channel = runtime.block_on(Endpoint::from_shared(to)?.tcp_nodelay(true).connect())?;
-        Ok(Self { calls: JoinSet::new(), channel, runtime, _server: server })
-    }
+pub fn start_tcp() -> Result<impl Pipe, Failure> {
+    let address = child::unused_address()?;
+    let server = Server::start(&["serve-peer", "tonic-tcp", &address.to_string()])?;
+    connect(format!("http://{address}"), server)
 }
 
-pub(super) fn runtime() -> std::io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
+fn connect(to: String, server: Server) -> Result<impl Pipe, Failure> {
+    let channel = async { Ok(Endpoint::from_shared(to)?.tcp_nodelay(true).connect().await?) };
+    Tasks::start(server, channel, |channel: Channel| {
+        move || {
+            let channel = channel.clone();
+            async { call(channel).await.map_err(|error| error.to_string()) }
+        }
+    })
 }
 
 async fn call(channel: Channel) -> Result<usize, Status> {
@@ -74,26 +63,6 @@ async fn call(channel: Channel) -> Result<usize, Status> {
     let request = Request::new(Payload { bytes: Bytes::from_static(&[7; PAYLOAD_BYTES]) });
     let reply = client.unary(request, PathAndQuery::from_static("/bench.Echo/Echo"), Codec::default()).await?;
     Ok(reply.into_inner().bytes.len())
-}
-
-impl Pipe for Grpc {
-    fn send(&mut self, _: u64) -> bool {
-        self.calls.spawn_on(call(self.channel.clone()), self.runtime.handle());
-        true
-    }
-
-    /// Waits for one reply, and collects others that have arrived.
-    fn take(&mut self) -> u64 {
-        let mut over = self.runtime.block_on(self.calls.join_next());
-        let mut taken = 0;
-        while let Some(call) = over {
-            let bytes = call.expect("no panic in a call").expect("an answer to a call");
-            assert_eq!(bytes, PAYLOAD_BYTES, "the echo failed");
-            taken += 1;
-            over = self.calls.try_join_next();
-        }
-        taken
-    }
 }
 
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 //!
 //! Unlike the others in its table, it encrypts: it is made for untrusted networks.
 
-use super::grpc::runtime;
+use super::tasks::{Tasks, runtime};
 use crate::Failure;
 use crate::child::{self, Server};
 use crate::measure::Pipe;
@@ -13,30 +13,21 @@ use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::runtime::Runtime;
-use tokio::task::JoinSet;
 
 /// In the certificate.
 const NAME: &str = "localhost";
 
-/// Each call is a task.
-pub struct Quic {
-    calls: JoinSet<Result<usize, String>>,
-    connection: Connection,
-    runtime: Runtime,
-    _server: Server,
-}
-
-impl Quic {
-    pub fn start() -> Result<Self, Failure> {
-        let rcgen::CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
-        let address = child::unused_address()?;
-        let (certificate, key) = (hex(cert.der()), hex(&signing_key.serialize_der()));
-        let server = Server::start(&["serve-peer", "quinn", &address.to_string(), &certificate, &key])?;
-        let runtime = runtime()?;
-        let connection = runtime.block_on(connect(address, cert.der().clone()))?;
-        Ok(Self { calls: JoinSet::new(), connection, runtime, _server: server })
-    }
+pub fn start() -> Result<impl Pipe, Failure> {
+    let rcgen::CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
+    let address = child::unused_address()?;
+    let (certificate, key) = (hex(cert.der()), hex(&signing_key.serialize_der()));
+    let server = Server::start(&["serve-peer", "quinn", &address.to_string(), &certificate, &key])?;
+    Tasks::start(server, connect(address, cert.der().clone()), |connection: Connection| {
+        move || {
+            let connection = connection.clone();
+            async { call(connection).await.map_err(|error| error.to_string()) }
+        }
+    })
 }
 
 async fn connect(address: SocketAddr, certificate: CertificateDer<'static>) -> Result<Connection, Failure> {
@@ -52,27 +43,6 @@ async fn call(connection: Connection) -> Result<usize, Failure> {
     send.write_all(&[7; PAYLOAD_BYTES]).await?;
     send.finish()?;
     Ok(recv.read_to_end(PAYLOAD_BYTES).await?.len())
-}
-
-impl Pipe for Quic {
-    fn send(&mut self, _: u64) -> bool {
-        let connection = self.connection.clone();
-        let call = async { call(connection).await.map_err(|error| error.to_string()) };
-        self.calls.spawn_on(call, self.runtime.handle());
-        true
-    }
-
-    /// Waits for one reply, and collects others that have arrived.
-    fn take(&mut self) -> u64 {
-        let mut over = self.runtime.block_on(self.calls.join_next());
-        let mut taken = 0;
-        while let Some(call) = over {
-            assert_eq!(call.expect("no panic in a call"), Ok(PAYLOAD_BYTES), "the echo failed");
-            taken += 1;
-            over = self.calls.try_join_next();
-        }
-        taken
-    }
 }
 
 /// The server's end: runs until the client disconnects.
