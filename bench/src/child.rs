@@ -12,6 +12,11 @@ use std::sync::OnceLock;
 pub struct Server(Child);
 
 impl Server {
+    /// Another program's server.
+    pub fn of(child: Child) -> Self {
+        Self(child)
+    }
+
     /// Starts this program and waits until it prints a line.
     pub fn start(words: &[&str]) -> Result<Self, Failure> {
         Self::start_program(std::env::current_exe()?, words)
@@ -32,20 +37,16 @@ impl Server {
     }
 }
 
-/// CPU time that the threads of the process `pid` have used.
-pub fn core_ns_of(pid: u32) -> Result<u64, Failure> {
-    let mut total = 0;
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
-        let ran: u64 = told.split(' ').next().ok_or("an empty schedstat")?.parse()?;
-        total += ran;
-    }
-    Ok(total)
-}
-
 impl Server {
+    /// CPU time that its threads have used.
     pub fn core_ns(&self) -> Result<u64, Failure> {
-        core_ns_of(self.0.id())
+        let mut total = 0;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
+            let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+            let ran: u64 = told.split(' ').next().ok_or("an empty schedstat")?.parse()?;
+            total += ran;
+        }
+        Ok(total)
     }
 
     pub fn stop(&self) -> Result<(), Failure> {

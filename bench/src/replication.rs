@@ -11,7 +11,7 @@ use crate::row::{against, plain};
 use nebula::{AsyncClient, ClientConfig};
 use nebula_kvs::protocol::{Reply, Request, Status};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -140,12 +140,12 @@ async fn round(client: &Client) -> Result<Seen, Failure> {
     Ok(Seen { rate: times.len() as f64 / began.elapsed().as_secs_f64(), p50_ns: at(0.5), p99_ns: at(0.99) })
 }
 
-struct Served<S> {
+struct Served {
     client: Client,
-    _servers: Vec<S>,
+    _servers: Vec<Server>,
 }
 
-fn nebula(program: &str, folder: &Path) -> Result<Served<Server>, Failure> {
+fn nebula(program: &str, folder: &Path) -> Result<Served, Failure> {
     let endpoints = (0..3).map(|_| Ok(format!("udp://{}", unused_address()?))).collect::<Result<Vec<_>, Failure>>()?;
     let all = endpoints.join(",");
     let start = |endpoint: &String| {
@@ -164,28 +164,19 @@ fn nebula(program: &str, folder: &Path) -> Result<Served<Server>, Failure> {
     Ok(Served { client: Client::Nebula(client), _servers: servers })
 }
 
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn etcd(folder: &Path, runtime: &Runtime) -> Result<Served<Killed>, Failure> {
+fn etcd(folder: &Path, runtime: &Runtime) -> Result<Served, Failure> {
     let urls = |_| Ok([(); 2].map(|()| unused_address().map(|address| format!("http://{address}"))));
     let urls = (0..3).map(urls).collect::<Result<Vec<_>, Failure>>()?;
     let urls = urls.into_iter().map(|[a, b]| Ok([a?, b?])).collect::<Result<Vec<_>, Failure>>()?;
     let cluster: Vec<_> = urls.iter().enumerate().map(|(n, [_, peer])| format!("member-{n}={peer}")).collect();
     let cluster = cluster.join(",");
-    let start = |(n, [client, peer]): (usize, &[String; 2])| -> Result<Killed, Failure> {
+    let start = |(n, [client, peer]): (usize, &[String; 2])| -> Result<Server, Failure> {
         let mut etcd = Command::new("etcd");
         etcd.args(["--name", &format!("member-{n}"), "--data-dir"]).arg(folder.join(format!("etcd-{n}")));
         etcd.args(["--listen-client-urls", client, "--advertise-client-urls", client]);
         etcd.args(["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", &cluster]);
         let started = etcd.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        Ok(Killed(started.map_err(|error| format!("cannot start etcd (Debian's etcd-server): {error}"))?))
+        Ok(Server::of(started.map_err(|error| format!("cannot start etcd (Debian's etcd-server): {error}"))?))
     };
     let servers = urls.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()?;
     let clients: Vec<_> = urls.iter().map(|[client, _]| client.as_str()).collect();

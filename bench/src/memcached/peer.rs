@@ -2,10 +2,10 @@
 
 use super::lanes::{KEYS, VALUE_BYTES, set_line};
 use crate::Failure;
-use crate::child::{self, Server, server_core};
+use crate::child::{Server, server_core};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const MEMCACHED: &str = "memcached";
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const STORED_AT_ONCE: u64 = 256;
 
 pub struct Memcached {
-    child: Child,
+    server: Server,
     address: SocketAddr,
 }
 
@@ -29,7 +29,7 @@ impl Memcached {
         let started = Command::new(MEMCACHED).args(words).stdout(Stdio::null()).spawn();
         let child =
             started.map_err(|error| format!("cannot start {MEMCACHED} ({error}): apt-get install memcached"))?;
-        let server = Self { child, address };
+        let server = Self { server: Server::of(child), address };
         let until = Instant::now() + PATIENCE;
         while let Err(error) = TcpStream::connect(address) {
             if Instant::now() > until {
@@ -42,13 +42,6 @@ impl Memcached {
 
     pub fn address(&self) -> SocketAddr {
         self.address
-    }
-}
-
-impl Drop for Memcached {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -95,8 +88,9 @@ impl Peer {
 
     pub fn core_ns(&self) -> Result<u64, Failure> {
         match self {
-            Self::Memcached(memcached) => child::core_ns_of(memcached.child.id()),
-            Self::Nebula(server, _) | Self::Bare(server, _) => server.core_ns(),
+            Self::Memcached(Memcached { server, .. }) | Self::Nebula(server, _) | Self::Bare(server, _) => {
+                server.core_ns()
+            }
         }
     }
 }
