@@ -122,10 +122,11 @@ fn lines_of(shell: &Shell, program: &Path, clients: u32, most: f64) -> Result<Ro
     Ok(Row::plain(what, each, "lines").at_most(most))
 }
 
-/// A program of the crate `typed-tests`. All of them are built at once.
+/// A program of the crate `typed-tests`, as cargo builds a user's program by default. All of them
+/// are built at once.
 fn runtime_program(shell: &Shell, name: &str) -> Result<PathBuf, Failure> {
-    run(&mut shell.cargo(&["build", "--release", "-p", "typed-tests", "--bins"]))?;
-    Ok(shell.target().join("release").join(name))
+    run(&mut shell.cargo(&["build", "--profile", "user", "-p", "typed-tests", "--bins"]))?;
+    Ok(shell.target().join("user").join(name))
 }
 
 /// The example `instructions` of a crate.
