@@ -151,6 +151,7 @@ fn rounded(number: f64, to: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn only_a_server_that_takes_rpcs_is_healthy() {
@@ -158,6 +159,20 @@ mod tests {
             let snapshot = Snapshot { state: state.to_owned(), ..Snapshot::default() };
             assert_eq!(verdict(&snapshot).is_ok(), is_well, "{state}");
         }
+    }
+
+    #[test]
+    fn the_table_of_fields_lists_those_that_are_printed() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data/fields-status.tsv");
+        let table = std::fs::read_to_string(path).expect("the table");
+        // Fields of an object stand in braces behind its name.
+        let names = table.lines().skip(1).filter_map(|line| line.split('\t').next());
+        let without_objects = names.flat_map(|names| names.split('}')).filter_map(|part| part.split('{').next());
+        let listed: BTreeSet<_> =
+            without_objects.flat_map(|part| part.split(", ")).filter(|name| !name.is_empty()).collect();
+        let printed = row(&Snapshot::default(), &Change::default());
+        let printed: BTreeSet<_> = printed.fields().iter().map(|(name, _)| name.as_ref()).collect();
+        assert_eq!(listed, printed);
     }
 
     #[test]

@@ -257,6 +257,17 @@ mod tests {
     }
 
     #[test]
+    fn the_protocols_table_lists_every_word_of_an_engine_and_no_other() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data/status-page.tsv");
+        let table = std::fs::read_to_string(path).expect("the table");
+        let listed = table.lines().filter_map(|row| row.split('\t').next()?.parse::<usize>().ok());
+        let mut counted: Vec<usize> = Status::default().words().map(|(word, ..)| word).to_vec();
+        counted.extend([GAPS_WORD, Layout::WORD]);
+        counted.sort_unstable();
+        assert_eq!(listed.collect::<Vec<_>>(), counted);
+    }
+
+    #[test]
     fn a_page_of_another_arrangement_or_too_small_is_not_read() {
         let layout = Layout { engines: 2, workers: 5 };
         assert_eq!(Layout::from_word(layout.to_word(), layout.bytes()), Some(layout));
