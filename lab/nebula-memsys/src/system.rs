@@ -22,7 +22,7 @@ pub use core_access::Needs;
 /// Caches, mesh and memory of one chip.
 ///
 /// Accesses of a core are [`load`](Self::load), [`store`](Self::store),
-/// [`overwrite`](Self::overwrite) and [`prefetch`](Self::prefetch), those of the NIC
+/// [`overwrite`](Self::overwrite) and [`prefetch_run`](Self::prefetch_run), those of the NIC
 /// [`nic_write`](Self::nic_write) and [`nic_read`](Self::nic_read). An access takes effect at once
 /// and returns when its agent has the block. Readings change nothing. Calls should come in time
 /// order, give or take some tens of nanoseconds.
