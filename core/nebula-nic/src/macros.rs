@@ -1,4 +1,4 @@
-//! What many types have: setters of fields, and spellings.
+//! Macros for the setters of configurations and the spellings of enums.
 
 /// For fields of a configuration, a setter each, which returns the configuration.
 #[doc(hidden)]

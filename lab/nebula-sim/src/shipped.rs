@@ -26,7 +26,7 @@ macro_rules! shipped {
                 SHIPPED.names()
             }
 
-            /// What ships under this name; `None` if nothing does.
+            /// The one that ships under this name; `None` if none does.
             ///
             /// # Panics
             ///

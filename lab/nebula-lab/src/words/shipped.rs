@@ -1,4 +1,4 @@
-//! What a flag names: a file, or something that ships with Nebula.
+//! A flag names a file, or something that ships with Nebula.
 
 use std::fmt::Display;
 use std::path::Path;

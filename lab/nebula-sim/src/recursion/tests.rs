@@ -22,7 +22,7 @@ struct Noted {
     ended: u64,
 }
 
-/// What the machines say of an RPC that is not refused.
+/// The times of an RPC that the machines do not refuse.
 fn noted(&TracedRpc { arrived, found, served }: &TracedRpc) -> Option<Noted> {
     let (_, begun, ended) = served?;
     Some(Noted { arrived: arrived.as_ps(), found, begun: begun.as_ps(), ended: ended.as_ps() })

@@ -50,7 +50,7 @@ pub(crate) trait Transport: Debug + Send + 'static {
     /// Forgets a client that has left, after its incomplete RPCs were abandoned.
     fn forget(&mut self, _snid: NodeId) {}
 
-    /// What the transport counts itself; the rest is zero.
+    /// The counters of the transport itself; the rest is zero.
     fn counters(&self) -> Status {
         Status::default()
     }
