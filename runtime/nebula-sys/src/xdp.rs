@@ -44,8 +44,8 @@ impl Frames {
     }
 
     /// Picked frames that went to the kernel's sockets because they are longer than
-    /// [`FRAME_BYTES_MAX`]: a sender on this machine leaves cutting its data to a device. Counted
-    /// before the sockets have them.
+    /// [`FRAME_BYTES_MAX`] or than a [datagram](Picked::Datagrams) may be: a sender on this machine
+    /// leaves cutting its data to a device. Counted before the sockets have them.
     #[inline]
     #[must_use]
     pub fn too_long(&self) -> u64 {

@@ -120,14 +120,12 @@ fn short_ones_are_served_while_more_long_ones_wait_than_there_are_workers() {
         let (mut asks, mut waits) = (client(&server), client(&server));
         learn(&server, &mut asks);
         send_two_gated(&server, &mut waits);
+        let held = || gate.held.load(Ordering::Relaxed);
+        wait_until("a held worker", || (held() == 1).then_some(()));
         for _ in 0..100 {
             assert_eq!(asks.call(&[1, 7]), Ok(&[1, 7][..]), "{at}");
         }
-        assert_eq!(
-            gate.held.load(Ordering::Relaxed),
-            1,
-            "{at}: the other one waits for the one core that is left to it"
-        );
+        assert_eq!(held(), 1, "{at}: the other one waits for the one core that is left to it");
         take_two(&gate, &mut waits);
         assert_eq!(gate.held.load(Ordering::Relaxed), 2);
     });

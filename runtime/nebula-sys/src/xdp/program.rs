@@ -17,6 +17,9 @@ pub enum Picked {
     Datagrams {
         /// Their destination.
         to: SocketAddrV4,
+        /// The longest datagram that a peer sends. A longer one is several that the kernel of a
+        /// sender on this machine has left joined.
+        bytes_max: usize,
     },
     /// IPv4 packets that this machine forwards: those in unicast frames, except to `but`.
     Packets {
@@ -132,6 +135,15 @@ impl Picked {
         }
     }
 
+    /// The longest frame that is not left to the kernel.
+    fn frame_bytes_max(self) -> usize {
+        let headers = usize::try_from(UDP_HEADER_BYTES).expect("headers are short");
+        match self {
+            Self::Datagrams { bytes_max, .. } => FRAME_BYTES_MAX.min(headers + bytes_max),
+            Self::Packets { .. } => FRAME_BYTES_MAX,
+        }
+    }
+
     fn places(self) -> &'static [Place] {
         match self {
             Self::Datagrams { .. } => &[Place::Stack],
@@ -143,7 +155,7 @@ impl Picked {
         let expect = |value| (JUMP_IF_OTHER, value);
         let ipv4 = test(LOAD_HALF, 12, None, expect(half(0x0800)));
         match self {
-            Self::Datagrams { to } => ipv4
+            Self::Datagrams { to, .. } => ipv4
                 .chain(test(LOAD_BYTE, 14, None, expect(0x45))) // without options
                 .chain(test(LOAD_HALF, 20, Some(half(0x3fff)), expect(0))) // not a fragment
                 .chain(test(LOAD_BYTE, 23, None, expect(libc::IPPROTO_UDP)))
@@ -175,7 +187,7 @@ fn steps(picked: Picked, map: i32, too_long: i32) -> Vec<Step> {
         step(ADD, 4, 0, picked.header_bytes()),
         step(JUMP_IF_ABOVE, 0x34, TO_PASS, 0),
     ];
-    let longest = i32::try_from(FRAME_BYTES_MAX).expect("a frame is short");
+    let longest = i32::try_from(picked.frame_bytes_max()).expect("a frame is short");
     let measure = [step(MOVE, 0x31, 0, 0), step(SUBTRACT, 0x21, 0, 0), step(JUMP_IF_LONGER, 1, TO_COUNT, longest)];
     let redirect = [
         step(LOAD_WORD, 0x62, 16, 0), // 2: the number of the queue
@@ -412,14 +424,18 @@ mod tests {
 
     #[test]
     fn datagrams_of_the_port_alone_are_picked() {
-        let steps = steps(Picked::Datagrams { to: "10.1.2.3:7400".parse().unwrap() }, 9, 10);
+        let picked = |bytes_max| Picked::Datagrams { to: "10.1.2.3:7400".parse().unwrap(), bytes_max };
+        let steps = |bytes_max| super::steps(picked(bytes_max), 9, 10);
+        for (bytes_max, frame_bytes_max) in [(18, 60), (1232, 1274), (9000, FRAME_BYTES_MAX)] {
+            let mut long = frame();
+            long.resize(frame_bytes_max, 0);
+            assert_eq!(run(&steps(bytes_max), &long, 1), Ok(1));
+            long.push(0);
+            assert_eq!(run(&steps(bytes_max), &long, 1), Err(true));
+        }
+        let steps = steps(1232);
         assert_eq!(run(&steps, &frame(), 3), Ok(3));
         assert_eq!(run(&steps, &frame()[..42], 0), Ok(0));
-        let mut long = frame();
-        long.resize(FRAME_BYTES_MAX, 0);
-        assert_eq!(run(&steps, &long, 1), Ok(1));
-        long.push(0);
-        assert_eq!(run(&steps, &long, 1), Err(true));
         for cut in 0..42 {
             assert_eq!(run(&steps, &frame()[..cut], 0), Err(false), "{cut} bytes");
         }

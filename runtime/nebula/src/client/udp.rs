@@ -292,7 +292,7 @@ fn machine(endpoint: &Endpoint, server: SocketAddr, config: &ClientConfig) -> st
         return Environment::machine(bytes.into_iter().fold(wire, TcpClientWire::datagram_bytes));
     }
     if let (Endpoint::Xdp(address), SocketAddr::V4(server)) = (endpoint, server) {
-        let wire = xdp::connect(&address.interface, server)?;
+        let wire = xdp::connect(&address.interface, server, bytes)?;
         return Ok(Environment { wire, time: Time::Machine, entropy: random_bytes()? });
     }
     let wire = KernelWire::connect(server)?;

@@ -45,9 +45,10 @@ pub struct XdpWire {
     local: SocketAddrV4,
     /// The only peer of a client: its server.
     peer: Option<SocketAddrV4>,
+    datagram_bytes_max: usize,
     neighbors: Neighbors,
     ready: OwnedFd,
-    /// Reserves the port at the kernel, and receives datagrams too long for a frame.
+    /// Reserves the port at the kernel, and receives what came in frames that were too long.
     port: KernelWire,
     too_long: u64,
     /// How many more calls also read the port.
@@ -66,27 +67,30 @@ impl XdpWire {
     /// without the right to take frames, `ResourceBusy` if another program is attached to the
     /// interface.
     pub fn bind(interface: &str, port: u16) -> io::Result<Self> {
-        Self::open(interface, port, None)
+        Self::open(interface, port, None, usize::MAX)
     }
 
-    /// The wire of a client on `interface` to `server`.
+    /// The wire of a client on `interface` to `server`, whose datagrams have at most
+    /// `datagram_bytes` in both directions; `usize::MAX`: as many as the interface carries.
     ///
     /// # Errors
     ///
     /// As [`bind`](Self::bind); `NetworkUnreachable` without a route to the server on this
     /// interface, `HostUnreachable` if no host answers there.
-    pub fn connect(interface: &str, server: SocketAddrV4) -> io::Result<Self> {
-        Self::open(interface, 0, Some(server))
+    pub fn connect(interface: &str, server: SocketAddrV4, datagram_bytes: usize) -> io::Result<Self> {
+        Self::open(interface, 0, Some(server), datagram_bytes)
     }
 
-    fn open(name: &str, port: u16, peer: Option<SocketAddrV4>) -> io::Result<Self> {
+    fn open(name: &str, port: u16, peer: Option<SocketAddrV4>, datagram_bytes: usize) -> io::Result<Self> {
         let interface = Interface::named(name)?;
+        let carried = interface.mtu_bytes.saturating_sub(HEADER_BYTES - ETHERNET_BYTES);
+        let datagram_bytes_max = SAFE_DATAGRAM_BYTES.min(carried).min(datagram_bytes);
         // Coalescing would join short datagrams into long ones.
         let port = KernelWire::bind(SocketAddrV4::new(interface.ip, port).into())?.offload(false)?;
         let local = SocketAddrV4::new(interface.ip, port.local().port());
         let mut neighbors = Neighbors::of(name);
         peer.map(|peer| neighbors.resolve(interface.ip, *peer.ip())).transpose()?;
-        let mut frames = take(&interface, Picked::Datagrams { to: local })?;
+        let mut frames = take(&interface, Picked::Datagrams { to: local, bytes_max: datagram_bytes_max })?;
         let ready = epoll::create(CreateFlags::CLOEXEC)?;
         for (number, queue) in (0..).zip(frames.queues()) {
             epoll::add(&ready, &*queue, EventData::new_u64(number), EventFlags::IN)?;
@@ -94,7 +98,7 @@ impl XdpWire {
         if let Some(port) = port.descriptor() {
             epoll::add(&ready, port, EventData::new_u64(u64::MAX), EventFlags::IN)?;
         }
-        Ok(Self { frames, interface, local, peer, neighbors, ready, port, too_long: 0, looks: 0 })
+        Ok(Self { frames, interface, local, peer, datagram_bytes_max, neighbors, ready, port, too_long: 0, looks: 0 })
     }
 
     /// Datagrams that could not be sent, and frames dropped for lack of room.
@@ -117,12 +121,17 @@ pub(crate) fn bind(interface: &str, port: u16) -> io::Result<(Box<dyn Wire>, boo
 }
 
 /// The wire of a client, with the same fallback.
-pub(crate) fn connect(interface: &str, server: SocketAddrV4) -> io::Result<Box<dyn Wire>> {
-    match XdpWire::connect(interface, server) {
+pub(crate) fn connect(
+    interface: &str,
+    server: SocketAddrV4,
+    datagram_bytes: Option<usize>,
+) -> io::Result<Box<dyn Wire>> {
+    match XdpWire::connect(interface, server, datagram_bytes.unwrap_or(usize::MAX)) {
         Ok(wire) => Ok(Box::new(wire)),
         Err(error) => {
             fallen_back(interface, error)?;
-            Ok(Box::new(KernelWire::connect(server.into())?))
+            let wire = KernelWire::connect(server.into())?;
+            Ok(Box::new(datagram_bytes.into_iter().fold(wire, KernelWire::datagram_bytes)))
         }
     }
 }
@@ -159,7 +168,7 @@ impl Wire for XdpWire {
     }
 
     fn datagram_bytes_max(&self) -> usize {
-        SAFE_DATAGRAM_BYTES.min(self.interface.mtu_bytes.saturating_sub(HEADER_BYTES - ETHERNET_BYTES))
+        self.datagram_bytes_max
     }
 
     /// Drops datagrams to a peer whose Ethernet address is unknown: it has never sent a frame.
