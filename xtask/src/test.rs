@@ -84,8 +84,8 @@ impl Step {
 }
 
 const STEPS: &[Step] = &[
-    step("fmt", "formatting", build::fmt, "").alone().first(),
-    step("tidy", "rules of the tree that no compiler knows", build::tidy, "").alone().first(),
+    step("fmt", "formatting", build::fmt, "").first(),
+    step("tidy", "rules of the tree that no compiler knows", build::tidy, "").first(),
     step("clippy", "lints of every target, warnings denied", build::clippy, "debug"),
     step("instructions", "instructions an operation do not grow with scale", deep::instructions, "release"),
     step("loom", "concurrent code under all interleavings", deep::loom, "loom"),

@@ -25,6 +25,8 @@ const STEP_PS: u64 = 20_000_000;
 const STEPS: usize = 3000;
 const STEPS_MAX: usize = 400_000;
 const DATAGRAM_BYTES: usize = 1232;
+/// Runs; the environment variable `NEBULA_SEEDS` overrides it.
+const SEEDS: u64 = 8;
 
 #[derive(Debug, Default)]
 struct Known {
@@ -168,7 +170,9 @@ impl World {
     }
 
     fn step(&mut self, is_calm: bool) {
-        let until = self.network.now_ps().load(Relaxed) + STEP_PS;
+        // Those that are left wait for time-outs, and there are few.
+        let steps = if is_calm { 8 } else { 1 };
+        let until = self.network.now_ps().load(Relaxed) + steps * STEP_PS;
         let mut has_come = false;
         while let Some(at) = self.network.next_ps().filter(|&at| at <= until) {
             self.network.now_ps().fetch_max(at, Relaxed);
@@ -347,10 +351,11 @@ fn run(seed: u64, clients: Clients, shown: &mut Shown) {
 
 fn all_is_shown(clients: Clients) {
     let mut shown = Shown::default();
-    (0..40).for_each(|seed| run(seed, clients, &mut shown));
+    let seeds = std::env::var("NEBULA_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
+    (0..seeds).for_each(|seed| run(seed, clients, &mut shown));
     let Shown { answered, nacked, unknown, twice, crashes } = shown;
     let all = [answered, nacked, unknown, twice, crashes];
-    assert!(all.iter().all(|&count| count > 8), "something was not shown: {shown:?}");
+    assert!(all.iter().all(|&count| count > 3), "something was not shown: {shown:?}");
     assert!(answered > 3 * unknown, "most are answered: {shown:?}");
 }
 

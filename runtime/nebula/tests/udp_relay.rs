@@ -67,7 +67,7 @@ fn a_sealed_link_is_as_patient() {
     call_over(
         Link { lost: 30, doubled: 30, held_back: 100, changed: 30, ..Link::default() },
         Some(Key::new([5; 32])),
-        800,
+        300,
         3,
     );
 }

@@ -10,7 +10,7 @@ const CID: [u8; 32] = [3; 32];
 const SERVICE_NS: u64 = 2000;
 /// Requests per datagram: few compared with the queue, or a datagram's rest would find no room.
 const PACKED: u32 = 8;
-const RUN_NS: u64 = 60_000_000;
+const RUN_NS: u64 = 15_000_000;
 
 fn keys() -> Keys {
     let line = |name: &str, key| format!("{name} {}\n", Key::new(key).to_hex());

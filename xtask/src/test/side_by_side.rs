@@ -34,9 +34,10 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// The first step whose folder of builds is not in use.
+    /// The first step that builds nothing, or whose folder of builds is not in use.
     fn begin(&mut self) -> Option<&'static Step> {
-        let place = self.waiting.iter().position(|step| !self.busy.contains(&step.builds_in))?;
+        let can_begin = |step: &&Step| step.builds_in.is_empty() || !self.busy.contains(&step.builds_in);
+        let place = self.waiting.iter().position(can_begin)?;
         let step = self.waiting.remove(place)?;
         self.busy.push(step.builds_in);
         println!("\n== {}: {} (begun; its output follows when it has ended)", step.name, step.what);
