@@ -25,7 +25,7 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&["serve", "kv", "--items", "0"], "--items of 1 or more"),
         (&["serve", "kv", "--items", "9", "--decision-log", "no/such/folder/log"], "cannot write no/such/folder/log"),
         (&["serve", "kv", "--items", "9", "--workers", "0"], "give 1 to 4096"),
-        (&["serve", "kv", "--items", "9", "--workers", "1000"], "1000 workers, 1 engines"),
+        (&["serve", "kv", "--items", "9", "--workers", "1000"], "1000 for workers, 1 for engines"),
         (&["serve", "kv", "--inline", "--engine-thread"], "cannot be used with"),
         (&["serve", "kv", "--items", "9", "--mtu-bytes", "0"], "give 1 to 1048576"),
         (&["serve", "kv", "--recv-buffer-bytes", "1MiB"], "--unbounded"),

@@ -6,10 +6,11 @@ use crate::support;
 use crate::support::hand_wire::{Hand, hand_wire};
 use crate::support::raw::RawRing;
 use crate::support::udp_raw::{HELLO, Header, VERSION, WELCOME, opened};
-use crate::support::{echo, endpoint, endpoints};
+use crate::support::{echo, endpoint, endpoints, unhurried};
 use nebula::net::{Environment, Time};
 use nebula::{
-    CallError, Client, ClientConfig, ConnectError, Fault, Reply, RunningServer, ServeError, Server, SubmitError,
+    CallError, Client, ClientConfig, ConnectError, Fault, Reply, RunningServer, ServeError, Server, ServerConfig,
+    SubmitError,
 };
 use nebula_testing::wait::Watchdog;
 use std::net::SocketAddr;
@@ -81,6 +82,23 @@ fn a_server_that_does_not_say_takes_every_client_and_a_reply_without_room_is_a_f
         assert_eq!(client.reply_bytes_max(), None);
         assert_eq!(client.call(b"9 bytes..").map(<[u8]>::len), Err(CallError::Fault(Fault::ReplyTooLarge)));
         assert_eq!(client.call(b"8 bytes.").expect("an echo"), b"8 bytes.");
+        server.stop();
+    }
+}
+
+#[test]
+fn an_echo_of_any_length_fits_if_neither_side_says_how_long_replies_are() {
+    let _watchdog = Watchdog::new("an echo of any length");
+    for endpoint in endpoints("echo-room") {
+        let server = Server::bind(&endpoint).config(unhurried(ServerConfig::default())).serve(echo).expect("a server");
+        let timed = ClientConfig::default().deadline(support::PATIENCE);
+        for config in [ClientConfig::default(), timed] {
+            let mut client = Client::connect_with(server.endpoint(), config).expect("a client");
+            for bytes in [0, 48, 624, 625, 1024, 4096, 60_000, 1] {
+                let request = vec![5; bytes];
+                assert!(client.call(&request) == Ok(&request), "{endpoint}: {bytes} bytes");
+            }
+        }
         server.stop();
     }
 }

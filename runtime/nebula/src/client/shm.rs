@@ -70,6 +70,9 @@ pub(crate) struct ShmClient {
     next_ticket: u64,
     rpc_bytes_max: u32,
     reply_bytes_max: u32,
+    /// Neither side has said how long replies are: one may fill its RPC's slots, so that an echo of
+    /// any length fits.
+    fills_slots: bool,
     /// The longest reply that the server announces.
     server_reply_bytes_max: Option<u32>,
     slo: Span,
@@ -116,6 +119,7 @@ impl ShmClient {
             next_ticket: 0,
             rpc_bytes_max,
             reply_bytes_max,
+            fills_slots: config.reply_bytes_max.or(said).is_none(),
             server_reply_bytes_max: said,
             slo: Span::from_ps(welcome.slo_ps),
             ring,
@@ -422,7 +426,7 @@ impl ShmClient {
         let ended = match entry.state {
             State::Sent => {
                 self.sent -= 1;
-                Some((Ticket(entry.token), self.result(position, header)))
+                Some((Ticket(entry.token), self.result(position, entry, header)))
             }
             State::Tracked => self.take_tracked(position, entry, header),
             State::Forsaken | State::Over => None,
@@ -432,9 +436,9 @@ impl ShmClient {
         ended
     }
 
-    fn result(&mut self, position: u32, header: SlotHeader) -> Result<usize, CallError> {
+    fn result(&mut self, position: u32, entry: Entry, header: SlotHeader) -> Result<usize, CallError> {
         match header.mark {
-            Mark::Reply if header.rpc_bytes <= self.reply_bytes_max => {
+            Mark::Reply if header.rpc_bytes <= self.reply_room(entry) => {
                 self.copy_reply(position, header.rpc_bytes);
                 Ok(header.rpc_bytes as usize)
             }
@@ -461,11 +465,19 @@ impl ShmClient {
             return None;
         };
         self.retained.drop_request(token);
-        Some((Ticket(token), self.result(position, header)))
+        Some((Ticket(token), self.result(position, entry, header)))
+    }
+
+    fn reply_room(&self, entry: Entry) -> u32 {
+        let slots = u32::from(entry.span).saturating_mul(self.ring.geometry().mtu_bytes);
+        if self.fills_slots { slots } else { self.reply_bytes_max }
     }
 
     fn copy_reply(&mut self, position: u32, bytes: u32) {
         let mtu = self.ring.geometry().mtu_bytes as usize;
+        if self.reply.len() < bytes as usize {
+            self.reply.resize((bytes as usize).next_multiple_of(UNIT_BYTES), 0);
+        }
         for (at, part) in (0..).zip(self.reply[..bytes as usize].chunks_mut(mtu)) {
             self.ring.load(position.wrapping_add(at), part);
         }

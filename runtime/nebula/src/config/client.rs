@@ -20,8 +20,9 @@ pub struct ClientConfig {
     pub slots: u32,
     /// Room for the longest reply, in bytes. Over shared memory the client provisions it in the
     /// ring for every RPC; `None`, the default, is the payload of as many slots as the server
-    /// announces ([`ServerConfig::reply_bytes_max`](crate::ServerConfig)), or of one. Over UDP it
-    /// is only a bound, and `None` is 1 MiB.
+    /// announces ([`ServerConfig::reply_bytes_max`](crate::ServerConfig)), or, if it announces
+    /// nothing, of the slots of the request: an echo of any length fits. Over UDP it is only a
+    /// bound, and `None` is 1 MiB.
     pub reply_bytes_max: Option<u32>,
     /// The reaction to a NACK. Default: none, the RPC ends. With several servers each gets the RPC
     /// once first: see [`Failover`](nebula_requester::Failover::new). With one server

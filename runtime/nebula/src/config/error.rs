@@ -174,7 +174,7 @@ pub enum ServeError {
     /// More polling threads than cores, with [`oversubscribe`](crate::ServerConfig::oversubscribe)
     /// set to `false`.
     #[error(
-        "{} threads ({workers} workers, {engines} engines) would poll on the {cores} cores that this process may use: take fewer workers, or ask for more \
+        "{} threads ({workers} for workers, {engines} for engines) would poll on the {cores} cores that this process may use: take fewer workers, or ask for more \
          threads than cores (oversubscribe, --oversubscribe)", .workers + .engines
     )]
     Oversubscribed {
