@@ -16,12 +16,13 @@ use std::os::fd::AsRawFd;
 pub const SLOTS: u64 = 64;
 const REQUEST: u64 = 1;
 const REPLY: u64 = 2;
-const FLAG_BYTES: usize = 8;
-const LINES_MAX: usize = 16;
+pub const FLAG_BYTES: usize = 8;
+const LINES_MAX: usize = 66;
 
 pub struct Bare {
     memory: SharedMemory,
     lines: usize,
+    stride: usize,
     head: u64,
     tail: u64,
     buffer: [u8; LINES_MAX * 64],
@@ -31,22 +32,31 @@ pub struct Bare {
 impl Bare {
     /// Starts a server and connects to it; slots have `lines` cache lines.
     pub fn start(lines: usize) -> Result<Self, Failure> {
-        let memory = SharedMemory::create("bare-ring", SLOTS as usize * lines * 64)?;
+        Self::start_apart(lines, lines)
+    }
+
+    /// The same, with `stride` cache lines from one slot to the next.
+    pub fn start_apart(lines: usize, stride: usize) -> Result<Self, Failure> {
+        let memory = SharedMemory::create("bare-ring", SLOTS as usize * stride * 64)?;
         for slot in 0..SLOTS as usize {
-            memory.words()[slot * lines * 8].store(u64::MAX, Ordering::Relaxed);
+            memory.words()[slot * stride * 8].store(u64::MAX, Ordering::Relaxed);
         }
         let path = format!("/proc/{}/fd/{}", std::process::id(), memory.fd().as_raw_fd());
-        let server = Server::start(&["serve-bare", &path, &lines.to_string()])?;
-        Ok(Self { memory, lines, head: 0, tail: 0, buffer: [7; LINES_MAX * 64], _server: server })
+        let server = Server::start(&["serve-bare", &path, &lines.to_string(), &stride.to_string()])?;
+        Ok(Self { memory, lines, stride, head: 0, tail: 0, buffer: [7; LINES_MAX * 64], _server: server })
+    }
+
+    fn slot(&self, position: u64) -> &[AtomicU64] {
+        slot(self.memory.words(), (self.lines, self.stride), position)
     }
 
     fn is_answered(&self) -> bool {
-        slot(self.memory.words(), self.lines, self.head)[0].load(Ordering::Acquire) == self.head << 2 | REPLY
+        self.slot(self.head)[0].load(Ordering::Acquire) == self.head << 2 | REPLY
     }
 }
 
-fn slot(words: &[AtomicU64], lines: usize, position: u64) -> &[AtomicU64] {
-    let at = (position % SLOTS) as usize * lines * 8;
+fn slot(words: &[AtomicU64], (lines, stride): (usize, usize), position: u64) -> &[AtomicU64] {
+    let at = (position % SLOTS) as usize * stride * 8;
     &words[at..at + lines * 8]
 }
 
@@ -56,7 +66,7 @@ impl Pipe for Bare {
         if self.tail - self.head == SLOTS {
             return false;
         }
-        let slot = slot(self.memory.words(), self.lines, self.tail);
+        let slot = self.slot(self.tail);
         store_bytes(&slot[1..], &self.buffer[..self.lines * 64 - FLAG_BYTES]);
         slot[0].store(self.tail << 2 | REQUEST, Ordering::Release);
         self.tail += 1;
@@ -67,7 +77,7 @@ impl Pipe for Bare {
     fn take(&mut self) -> u64 {
         let from = self.head;
         while self.head < self.tail && self.is_answered() {
-            let slot = slot(self.memory.words(), self.lines, self.head);
+            let slot = slot(self.memory.words(), (self.lines, self.stride), self.head);
             load_bytes(&slot[1..], &mut self.buffer[..self.lines * 64 - FLAG_BYTES]);
             self.head += 1;
         }
@@ -77,16 +87,16 @@ impl Pipe for Bare {
 
 /// The server's end: never returns; its parent kills it.
 pub fn serve(words: &[&str]) -> Result<(), Failure> {
-    let [path, lines] = words else { return Err("serve-bare PATH LINES".into()) };
-    let lines: usize = lines.parse()?;
+    let [path, lines, stride] = words else { return Err("serve-bare PATH LINES STRIDE".into()) };
+    let (lines, stride): (usize, usize) = (lines.parse()?, stride.parse()?);
     nebula_sys::affinity::pin_to(child::server_core())?;
     let file = std::fs::File::options().read(true).write(true).open(path)?;
-    let memory = SharedMemory::open(file.into(), SLOTS as usize * lines * 64)?;
+    let memory = SharedMemory::open(file.into(), SLOTS as usize * stride * 64)?;
     child::ready()?;
     let mut buffer = [0; LINES_MAX * 64];
     let buffer = &mut buffer[..lines * 64 - FLAG_BYTES];
     for position in 0.. {
-        let slot = slot(memory.words(), lines, position);
+        let slot = slot(memory.words(), (lines, stride), position);
         while slot[0].load(Ordering::Acquire) != position << 2 | REQUEST {}
         load_bytes(&slot[1..], buffer);
         buffer[0] ^= 1;

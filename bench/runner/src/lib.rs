@@ -111,6 +111,11 @@ const SECTIONS: &[Section] = &[
         program("", Given::Nebula(&[])),
     ),
     section(
+        "user",
+        "a program that is not ours, plain --release and all settings as they come, many starts, beside bare rings",
+        By::Here(program::of_a_user),
+    ),
+    section(
         "hit-ratio",
         "the store as a cache, beside memcached with the same memory and the same requests",
         program("", Given::Nothing),

@@ -41,6 +41,12 @@ impl Program {
     }
 }
 
+/// The rows of the program `nebula-bench-user`, built as a user's program is.
+pub(crate) fn of_a_user(shell: &Shell) -> Result<Vec<Row>, Failure> {
+    let run = ["run", "--quiet", "--release", "--manifest-path", "bench/user/Cargo.toml", "--", "user"];
+    parse(&stdout_of(&mut shell.cargo(&run))?)
+}
+
 fn nebula(shell: &Shell, with: &[&str]) -> Result<PathBuf, Failure> {
     run(shell.cargo(&["build", "--profile", "dist", "-p", "nebula-cli"]).args(with))?;
     Ok(shell.target().join("dist/nebula"))

@@ -83,7 +83,8 @@ impl Shell {
     /// The workspaces of the repository; the extra ones have dependencies that users of Nebula do
     /// not need.
     pub fn manifests(&self) -> impl Iterator<Item = &'static str> {
-        let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml", "hardware/Cargo.toml"].into_iter();
+        let others = ["fuzz/Cargo.toml", "bench/Cargo.toml", "bench/user/Cargo.toml", "hardware/Cargo.toml"];
+        let manifests = std::iter::once("Cargo.toml").chain(others);
         manifests.filter(|manifest| self.root.join(manifest).exists())
     }
 
