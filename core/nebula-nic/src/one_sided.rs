@@ -11,8 +11,8 @@
 //!
 //! # Source
 //!
-//! soperatioperations of cache blocks against a context's segment, checked by the NIC. SABRes
-//! (MICRO 2016): a version word tells whether an object was read in one piece.
+//! soNUMA (ASPLOS 2014): remote operations on cache blocks of a context's segment, which the NIC
+//! checks. SABRes (MICRO 2016): a version word tells whether an object was read in one piece.
 //!
 //! Departs: a region is named by its number instead of by a context and a virtual address, so no
 //! page table is walked.

@@ -2,7 +2,7 @@
 //! value, over many runs.
 //!
 //! The example `coverage` of `nebula-sim` simulates systems whose latency is known exactly and
-//! prints a row for each. The default of 1,000 runs a row takes about an hour on two cores.
+//! prints a row for each. The default of 1,000 runs a row takes one night on two cores.
 
 use crate::shell::{Failure, Shell, files, run as run_command, stdout_of};
 

@@ -30,7 +30,6 @@ const RUNTIME: &str = "runtime/nebula/src";
 
 /// From the lowest. Each imports itself and lower ones.
 const FLOORS: &[&str] = &[
-    "rebuilt",
     "yielding",
     "net",
     "endpoint",

@@ -3,7 +3,6 @@
 //!
 //! It exists while there are such clients. It sleeps in `epoll` on a descriptor of each until the
 //! earliest time that one of them asked for. Idle clients cost it nothing.
-//! comes for cost it nothing.
 
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
