@@ -291,12 +291,8 @@ mod moving {
         // spans several stores cannot be forwarded from the store buffer: it waits until they have
         // drained to the cache.
         if src.len() < SHORT {
-            let parts = src.as_chunks::<8>().0;
-            let dst = &dst[..parts.len()];
-            for (i, part) in parts.iter().enumerate() {
-                dst[i].store(u64::from_le_bytes(*part), Ordering::Relaxed);
-            }
-            return;
+            // SAFETY: `dst` holds as many bytes as `src`, of which these are parts.
+            return unsafe { store_short(dst, src) };
         }
         let to = dst.as_ptr().cast::<u8>().cast_mut();
         let (pairs, rest) = src.as_chunks::<PAIR>();
@@ -310,6 +306,46 @@ mod moving {
         if let Some(word) = rest.as_chunks::<8>().0.first() {
             dst[pairs.len() * 2].store(u64::from_le_bytes(*word), Ordering::Relaxed);
         }
+    }
+
+    /// Stores whole words of fewer than [`SHORT`] bytes: four, two and one at a time, so that there
+    /// are three branches and not one a word.
+    ///
+    /// # Safety
+    ///
+    /// `dst` holds as many bytes as `src`.
+    #[inline(always)]
+    unsafe fn store_short(dst: &[AtomicU64], src: &[u8]) {
+        let (mut to, mut from) = (dst.as_ptr(), src.as_ptr());
+        // SAFETY: by its bits, the length of `src` is at least that of these words and those
+        // before; `dst` is as long, as the caller guarantees.
+        unsafe {
+            if src.len() & 32 != 0 {
+                (to, from) = store_words::<4>(to, from);
+            }
+            if src.len() & 16 != 0 {
+                (to, from) = store_words::<2>(to, from);
+            }
+            if src.len() & 8 != 0 {
+                store_words::<1>(to, from);
+            }
+        }
+    }
+
+    /// Stores `N` words, and returns what is behind them on both sides.
+    ///
+    /// # Safety
+    ///
+    /// Both sides hold them, and nobody writes those of `from`.
+    #[inline(always)]
+    unsafe fn store_words<const N: usize>(to: *const AtomicU64, from: *const u8) -> (*const AtomicU64, *const u8) {
+        for word in 0..N {
+            // SAFETY: the caller's guarantee. Atomics may be written through a shared reference;
+            // the load needs no alignment.
+            unsafe { (*to.add(word)).store(from.add(word * 8).cast::<u64>().read_unaligned(), Ordering::Relaxed) };
+        }
+        // SAFETY: the ends of what the caller guarantees.
+        unsafe { (to.add(N), from.add(N * 8)) }
     }
 
     #[inline(always)]

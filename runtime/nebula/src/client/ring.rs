@@ -14,6 +14,7 @@ use nebula_nic::TransferId;
 use nebula_sys::clock::Clock;
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
+use nebula_sys::copy::store_bytes;
 use nebula_sys::sync::{AtomicU64, Ordering};
 use nebula_sys::wake::SleepWord;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -241,6 +242,15 @@ impl Ring {
         *self.entry(position) = entry;
         self.next = position.wrapping_add(entry.span.into());
         position
+    }
+
+    /// Sends an RPC of one packet that lies in the first line of its slot, which must be free.
+    #[inline(always)]
+    pub(crate) fn send_line(&mut self, token: u64, sizes: u64, request: &[u8]) {
+        let position = self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
+        let line = self.slots().line(position);
+        store_bytes(&line[HEADER_WORDS..], request);
+        publish_whole(line, first_word(Mark::Request, position, 1), sizes);
     }
 
     /// Sends an RPC of one packet of `bytes` bytes, which `put` writes, in one slot, which must be

@@ -129,8 +129,38 @@ impl ShmClient {
         })
     }
 
+    /// A request that lies in one cache line with its header, or else [`submit_longer`]. Apart, so
+    /// that the registers for a longer copy are saved for it alone.
+    ///
+    /// [`submit_longer`]: Self::submit_longer
     #[inline(always)]
     pub(crate) fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
+        let bytes = request.len();
+        if bytes > IN_LINE_BYTES || !self.goes_short(bytes) {
+            return self.submit_longer(request, key_hash);
+        }
+        let token = self.begin_short();
+        self.ring.send_line(token, bytes as u64 | u64::from(key_hash) << 32, request);
+        Ok(Ticket(token))
+    }
+
+    /// Whether a request of `bytes` bytes can be sent the short way, now.
+    #[inline(always)]
+    fn goes_short(&self, bytes: usize) -> bool {
+        bytes < self.whole_end && self.ring.has_room(1) && !self.mark.is_forked()
+    }
+
+    /// The token of the RPC that is sent the short way.
+    #[inline(always)]
+    fn begin_short(&mut self) -> u64 {
+        let token = self.next_ticket;
+        self.next_ticket += 1;
+        self.sent += 1;
+        token
+    }
+
+    #[inline(never)]
+    fn submit_longer(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
         match self.submit_whole(request.len(), key_hash, |words| store_bytes(words, request)) {
             Some(ticket) => Ok(ticket),
             None => self.submit_with(request, Options::default().key_hash(key_hash)),
@@ -148,12 +178,10 @@ impl ShmClient {
     /// Submits a request of `bytes` bytes, which `put` writes, the short way if possible.
     #[inline(always)]
     fn submit_whole(&mut self, bytes: usize, key_hash: u32, put: impl FnOnce(&[AtomicU64])) -> Option<Ticket> {
-        if bytes >= self.whole_end || !self.ring.has_room(1) || self.mark.is_forked() {
+        if !self.goes_short(bytes) {
             return None;
         }
-        let token = self.next_ticket;
-        self.next_ticket += 1;
-        self.sent += 1;
+        let token = self.begin_short();
         self.ring.send_whole(token, bytes, bytes as u64 | u64::from(key_hash) << 32, put);
         Some(Ticket(token))
     }
