@@ -61,7 +61,8 @@ const PROTOBUF_MOST: f64 = 2.40;
 
 /// One row for each transport and number of RPCs at a time, then those of samples and services.
 pub(super) fn rows(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
-    let plain = ECHOES.iter().chain([&SEVERAL_PLACES, &READS]).flat_map(|exchange| exchange.most.map(|most| (exchange, most)));
+    let plain =
+        ECHOES.iter().chain([&SEVERAL_PLACES, &READS]).flat_map(|exchange| exchange.most.map(|most| (exchange, most)));
     let plain = plain.map(|(exchange, most)| exchange.row(shell, most, rpcs));
     let sampled = ECHOES.iter().flat_map(|echo| echo.most.map(|(batch, _)| (echo, batch)));
     let sampled = sampled.map(|(echo, batch)| echo.sampled(shell, batch, rpcs));
