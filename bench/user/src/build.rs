@@ -1,4 +1,4 @@
-//! What rustc takes to build a server of six lines, with `nebula` built already.
+//! Measures the CPU that rustc takes for a server of six lines, with `nebula` built already.
 
 use crate::Failure;
 use crate::measure::median;

@@ -1,7 +1,7 @@
-//! What a program gets that is not ours: plain `--release`, every setting as it comes, a server
+//! Measures what a user's own program gets: plain `--release`, every setting as it comes, a server
 //! process and a client process that the scheduler places.
 //!
-//! `nebula-bench-user run` prints one JSON line per row, as `nebula-bench` does; `cargo xtask bench
+//! `nebula-bench-user user` prints one JSON line per row, as `nebula-bench` does; `cargo xtask bench
 //! user` prints the table.
 
 #![forbid(unsafe_code)]

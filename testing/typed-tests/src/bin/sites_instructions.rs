@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What callgrind looks for.
+/// Callgrind counts within this function.
 #[inline(never)]
 fn exchange(client: &mut Client, worker: &mut Worker, rounds: usize, batch: usize) -> Result<(), Box<dyn Error>> {
     all_places(client, worker, rounds, batch)
