@@ -1,8 +1,8 @@
 //! Measures what a user's own program gets: plain `--release`, every setting as it comes, a server
 //! process and a client process that the scheduler places.
 //!
-//! `nebula-bench-user user` prints one JSON line per row, as `nebula-bench` does; `cargo xtask bench
-//! user` prints the table.
+//! `nebula-bench-user user` prints one JSON line per row, as `nebula-bench` does. The table is
+//! printed by `cargo xtask bench user`.
 
 #![forbid(unsafe_code)]
 

@@ -109,6 +109,15 @@ mod tests {
     }
 
     #[test]
+    fn every_floor_is_a_module_of_the_runtime() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let tree = Tree::read(&root).expect("the repository can be read");
+        for floor in FLOORS {
+            assert!(tree.has(&format!("{RUNTIME}/{floor}.rs")), "{floor} is no file: take it out of FLOORS");
+        }
+    }
+
+    #[test]
     fn a_command_that_imports_a_command_is_found_and_what_both_share_is_not() {
         let found = |path: &str, text: &str| {
             let files =
