@@ -105,7 +105,7 @@ impl Domains {
                 let pooled = Arc::new(Pooled::new(service.clone(), pool));
                 Box::new(move || {
                     let pooled = pooled.clone();
-                    Box::new(move |worker: &mut Worker| worker.turn_one_by_one(&*pooled))
+                    Box::new(move |worker: &mut Worker| worker.turn(&*pooled))
                 })
             }
         };

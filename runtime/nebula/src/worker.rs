@@ -11,16 +11,8 @@ use crate::rpc::later::{LaterError, LaterReply};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
 use crate::status::Meter;
-use crate::transport::packets::port::PacketPort;
-use crate::transport::shm::rings::Rings;
-use crate::transport::stream::port::StreamPort;
-use crate::transport::udp::port::UdpPort;
 use crate::ways::core::{Begun, Core};
-use crate::ways::inline::Inline;
-use crate::ways::lock::Lock;
 use crate::ways::preemption::Preemption;
-use crate::ways::ring::Ring;
-use crate::ways::stealing::Stealing;
 use nebula_nic::{Arrival, CoreId};
 use std::cell::RefCell;
 
@@ -61,53 +53,21 @@ pub struct Worker {
 
 #[derive(Debug)]
 struct Inner {
-    way: Way,
+    core: Core,
     preemption: Option<Box<Preemption>>,
 }
 
-#[derive(Debug)]
-pub(crate) enum Way {
-    Ring(Core<Ring>),
-    InlineShm(Core<Inline<Rings>>),
-    InlineUdp(Core<Inline<UdpPort>>),
-    InlineStream(Core<Inline<StreamPort>>),
-    InlinePackets(Core<Inline<PacketPort>>),
-    LockShm(Core<Lock<Rings>>),
-    LockUdp(Core<Lock<UdpPort>>),
-    LockStream(Core<Lock<StreamPort>>),
-    LockPackets(Core<Lock<PacketPort>>),
-    Stealing(Core<Stealing>),
-}
-
-/// Evaluates an expression with the core, whichever its way.
-macro_rules! with_core {
-    ($way:expr, $core:ident => $call:expr) => {
-        match $way {
-            Way::Ring($core) => $call,
-            Way::InlineShm($core) => $call,
-            Way::InlineUdp($core) => $call,
-            Way::InlineStream($core) => $call,
-            Way::InlinePackets($core) => $call,
-            Way::LockShm($core) => $call,
-            Way::LockUdp($core) => $call,
-            Way::LockStream($core) => $call,
-            Way::LockPackets($core) => $call,
-            Way::Stealing($core) => $call,
-        }
-    };
-}
-
 impl Worker {
-    pub(crate) fn new(way: Way) -> Self {
-        Self { inner: RefCell::new(Inner { way, preemption: None }) }
+    pub(crate) fn new(core: Core) -> Self {
+        Self { inner: RefCell::new(Inner { core, preemption: None }) }
     }
 
     pub(crate) fn configure(&mut self, config: &ServerConfig, watch: &Watch) {
-        with_core!(&mut self.inner.get_mut().way, core => core.configure(config, watch));
+        self.inner.get_mut().core.configure(config, watch);
     }
 
     pub(crate) fn set_meter(&mut self, meter: Meter) {
-        with_core!(&mut self.inner.get_mut().way, core => core.set_meter(meter));
+        self.inner.get_mut().core.set_meter(meter);
     }
 
     pub(crate) fn set_preemption(&mut self, preemption: Preemption) {
@@ -121,14 +81,14 @@ impl Worker {
         let mut idle_since = None;
         loop {
             // First, since there may always be a next RPC.
-            if with_core!(&self.inner.borrow().way, core => core.is_stopped()) {
-                with_core!(&mut self.inner.borrow_mut().way, core => core.finish());
+            if self.inner.borrow().core.is_stopped() {
+                self.inner.borrow_mut().core.finish();
                 return None;
             }
             if let Some(rpc) = self.try_wait_for_rpc() {
                 return Some(rpc);
             }
-            with_core!(&mut self.inner.borrow_mut().way, core => core.rest(&mut idle_since));
+            self.inner.borrow_mut().core.rest(&mut idle_since);
         }
     }
 
@@ -140,16 +100,15 @@ impl Worker {
 
     pub(crate) fn try_begin(&self) -> Option<Begun> {
         let no_service = |_: &[u8], _: &mut Reply<'_>| ();
-        with_core!(&mut self.inner.borrow_mut().way, core => {
-            core.end_later();
-            core.pull(&no_service);
-            let begun = core.begin(&no_service);
-            // Handshakes and refusals need answers, but no worker.
-            if begun.is_none() {
-                core.settle();
-            }
-            begun
-        })
+        let core = &mut self.inner.borrow_mut().core;
+        core.end_later();
+        core.pull(&no_service);
+        let begun = core.begin(&no_service);
+        // Handshakes and refusals need answers, but no worker.
+        if begun.is_none() {
+            core.settle();
+        }
+        begun
     }
 
     pub(crate) fn rpc(&self, begun: Begun) -> Rpc<'_> {
@@ -161,7 +120,7 @@ impl Worker {
     /// [`LaterReply::write`] the reply follows what was written, through the worker's mailbox.
     pub fn send(&self, to: LaterReply, reply: &[u8]) {
         let left = match to.written() {
-            [] => with_core!(&mut self.inner.borrow_mut().way, core => core.end_now(to, reply)),
+            [] => self.inner.borrow_mut().core.end_now(to, reply),
             _ => Some(to),
         };
         if let Some(to) = left {
@@ -172,40 +131,33 @@ impl Worker {
     /// Runs a turn of the engine, if this worker is inline, without beginning an RPC.
     pub(crate) fn attend(&self) {
         let no_service = |_: &[u8], _: &mut Reply<'_>| ();
-        with_core!(&mut self.inner.borrow_mut().way, core => {
-            core.end_later();
-            core.pull(&no_service);
-            core.settle();
-        });
+        let core = &mut self.inner.borrow_mut().core;
+        core.end_later();
+        core.pull(&no_service);
+        core.settle();
     }
 
     /// The number of this worker's core; under `altocumulus:G`, within its group.
     #[must_use]
     pub fn core(&self) -> CoreId {
-        with_core!(&self.inner.borrow().way, core => core.id())
+        self.inner.borrow().core.id()
     }
 
     /// Serves every RPC with `service` until the server stops.
     pub fn run(mut self, service: &dyn Service) {
-        let Inner { way, preemption } = self.inner.get_mut();
-        match (way, preemption) {
-            (way, Some(preemption)) => with_core!(way, core => preemption.run(core, service)),
-            (Way::InlineShm(core), None) => core.run_in_runs(service),
-            (way, None) => with_core!(way, core => core.run(service)),
+        let Inner { core, preemption } = self.inner.get_mut();
+        match preemption {
+            Some(preemption) => preemption.run(core, service),
+            None => core.run(service),
         }
     }
 
-    /// As [`run`](Self::run), but not in runs: each RPC may go to a pool.
-    pub(crate) fn run_one_by_one(mut self, service: &dyn Service) {
-        with_core!(&mut self.inner.get_mut().way, core => core.run(service));
-    }
-
     pub(crate) fn is_stopped(&mut self) -> bool {
-        with_core!(&self.inner.get_mut().way, core => core.is_stopped())
+        self.inner.get_mut().core.is_stopped()
     }
 
     pub(crate) fn finish(&mut self) {
-        with_core!(&mut self.inner.get_mut().way, core => core.finish());
+        self.inner.get_mut().core.finish();
     }
 
     /// Gives back what it has if the server has stopped. Returns whether it has.
@@ -219,16 +171,10 @@ impl Worker {
 
     /// Sends later replies that have been given. Returns their number.
     pub(crate) fn send_given(&mut self) -> usize {
-        with_core!(&mut self.inner.get_mut().way, core => {
-            let ended = core.end_later();
-            core.settle();
-            ended
-        })
-    }
-
-    /// As [`turn`](Self::turn), but not in runs: each RPC may go to a pool.
-    pub(crate) fn turn_one_by_one(&mut self, service: &dyn Service) -> usize {
-        with_core!(&mut self.inner.get_mut().way, core => core.turn(service))
+        let core = &mut self.inner.get_mut().core;
+        let ended = core.end_later();
+        core.settle();
+        ended
     }
 
     /// Serves dispatched RPCs, at most some dozens, and returns their number. For callers with
@@ -242,11 +188,10 @@ impl Worker {
     /// No allocation, lock or system call. One clock read with an inline engine, and one for each
     /// RPC with a deadline.
     pub fn turn(&mut self, service: &dyn Service) -> usize {
-        let Inner { way, preemption } = self.inner.get_mut();
-        match (way, preemption) {
-            (way, Some(preemption)) => with_core!(way, core => preemption.turn(core, service)),
-            (Way::InlineShm(core), None) => core.turn_in_runs(service),
-            (way, None) => with_core!(way, core => core.turn(service)),
+        let Inner { core, preemption } = self.inner.get_mut();
+        match preemption {
+            Some(preemption) => preemption.turn(core, service),
+            None => core.turn(service),
         }
     }
 }
@@ -296,7 +241,7 @@ impl Rpc<'_> {
             return Err(LaterError::Taken);
         }
         let Some(begun) = self.begun.take() else { return Err(LaterError::Taken) };
-        let taken = with_core!(&mut self.worker.inner.borrow_mut().way, core => core.take_later(begun));
+        let taken = self.worker.inner.borrow_mut().core.take_later(begun);
         taken.map_err(|(begun, error)| {
             self.begun = Some(begun);
             error
@@ -315,11 +260,9 @@ impl Rpc<'_> {
     /// [`LaterError::Taken`]: the RPC was answered already, and its buffer is free.
     pub fn free(mut self) -> Result<LaterReply, LaterError> {
         let Some(begun) = self.begun.take_if(|_| !self.is_answered) else { return Err(LaterError::Taken) };
-        let freed = with_core!(&mut self.worker.inner.borrow_mut().way, core => {
-            let freed = core.free(begun);
-            core.settle();
-            freed
-        });
+        let core = &mut self.worker.inner.borrow_mut().core;
+        let freed = core.free(begun);
+        core.settle();
         freed.map_err(|(begun, error)| {
             self.begun = Some(begun);
             error
@@ -328,7 +271,7 @@ impl Rpc<'_> {
 
     fn answer(&mut self, write: impl FnOnce(&mut Reply<'_>) -> Option<Fault>) {
         let Some(begun) = self.begun.as_mut().filter(|_| !self.is_answered) else { return };
-        with_core!(&mut self.worker.inner.borrow_mut().way, core => core.answer(begun, write));
+        self.worker.inner.borrow_mut().core.answer(begun, write);
         self.is_answered = true;
     }
 }
@@ -337,10 +280,9 @@ impl Drop for Rpc<'_> {
     fn drop(&mut self) {
         self.answer(|_| Some(Fault::Unanswered));
         if let Some(begun) = self.begun.take() {
-            with_core!(&mut self.worker.inner.borrow_mut().way, core => {
-                core.release(begun);
-                core.settle();
-            });
+            let core = &mut self.worker.inner.borrow_mut().core;
+            core.release(begun);
+            core.settle();
         }
     }
 }

@@ -31,11 +31,6 @@ pub(crate) enum Turn {
 }
 
 impl Engine<Rings> {
-    #[inline(always)]
-    pub(crate) fn serves_runs(&self) -> bool {
-        self.may_serve_runs
-    }
-
     /// One turn. Without a result it may be a glance, if the caller comes again at once.
     #[inline]
     pub(crate) fn turn_of_runs(&mut self, service: &dyn Service, may_prefetch: bool, may_glance: bool) -> Turn {

@@ -350,6 +350,10 @@ impl<T: Transport> Engine<T> {
         }
     }
 
+    pub(crate) fn serves_runs(&self) -> bool {
+        self.may_serve_runs
+    }
+
     #[inline(always)]
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.started

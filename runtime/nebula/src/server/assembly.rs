@@ -18,20 +18,16 @@ use crate::nic::transport::Transport;
 use crate::rpc::job::{Jobs, Queues, WorkerLink};
 use crate::rpc::parking::Parker;
 use crate::status::{Layout, Meter};
-use crate::transport::packets::port::PacketPort;
 use crate::transport::shm::registry::{ChannelCache, Registry};
-use crate::transport::shm::rings::Rings;
-use crate::transport::stream::port::StreamPort;
-use crate::transport::udp::port::UdpPort;
 use crate::ways::core::{Core, Parts};
-use crate::ways::inline::Inline;
+use crate::ways::inline::{Inline, InlineTransport};
 use crate::ways::lock::Lock;
 use crate::ways::logged_turns::LoggedTurns;
 use crate::ways::preemption::Preemption;
 use crate::ways::ring::{Parkers, Ring};
 use crate::ways::source::Source;
 use crate::ways::stealing::Stealing;
-use crate::worker::{Way, Worker};
+use crate::worker::Worker;
 use crossbeam_queue::ArrayQueue;
 use nebula_nic::decision::STEAL_CORES_MAX;
 use nebula_nic::schedule::Thief;
@@ -43,39 +39,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
-pub(super) trait ServerTransport: Transport + Sized {
-    fn inline(core: Core<Inline<Self>>) -> Way;
-
-    fn lock(core: Core<Lock<Self>>) -> Way;
-}
-
-macro_rules! ways {
-    ($($transport:ty: $inline:ident, $lock:ident;)*) => {$(
-        impl ServerTransport for $transport {
-            fn inline(core: Core<Inline<Self>>) -> Way {
-                Way::$inline(core)
-            }
-
-            fn lock(core: Core<Lock<Self>>) -> Way {
-                Way::$lock(core)
-            }
-        }
-    )*};
-}
-
-ways! {
-    Rings: InlineShm, LockShm;
-    UdpPort: InlineUdp, LockUdp;
-    StreamPort: InlineStream, LockStream;
-    PacketPort: InlinePackets, LockPackets;
-}
-
-pub(super) enum WorkerEnd {
-    Ring(Ring),
-    Stealing(Stealing),
-}
-
-type Links = (Vec<WorkerLink>, Vec<WorkerEnd>);
+type Links = (Vec<WorkerLink>, Vec<Box<dyn Source>>);
 
 pub(super) struct Meters {
     /// `None` if nothing is sampled.
@@ -121,13 +85,13 @@ impl Assembly<'_> {
         }
     }
 
-    fn rings(&self) -> Result<(WorkerLink, WorkerEnd), ServeError> {
+    fn rings(&self) -> Result<(WorkerLink, Box<dyn Source>), ServeError> {
         let (jobs, worker_jobs) = ring(self.bound as usize);
         let (worker_freed, freed) = ring(self.bound as usize);
         let sleeps = self.config.idle == IdlePolicy::Block;
         let parker = if sleeps { Some(Arc::new(Parker::new()?)) } else { None };
         let parkers = parker.clone().map(|own| Parkers { own, engine: self.parker.clone() });
-        let end = WorkerEnd::Ring(Ring::new(worker_jobs, worker_freed, parkers));
+        let end = Box::new(Ring::new(worker_jobs, worker_freed, parkers));
         Ok((WorkerLink { jobs: Jobs::Own(jobs), freed, parker }, end))
     }
 
@@ -140,21 +104,21 @@ impl Assembly<'_> {
         Ok(self.cores().map(|core| self.stealable(core, &queues)).unzip())
     }
 
-    fn stealable(&self, core: CoreId, queues: &Queues) -> (WorkerLink, WorkerEnd) {
+    fn stealable(&self, core: CoreId, queues: &Queues) -> (WorkerLink, Box<dyn Source>) {
         // One worker may have served the queues of all workers.
         let (worker_freed, freed) = ring(self.bound as usize * queues.len());
         let thief = Thief::new(core, self.config.workers, self.seed);
         let link = WorkerLink { jobs: Jobs::Stealable(queues.clone(), core), freed, parker: None };
-        (link, WorkerEnd::Stealing(Stealing::new(core, queues.clone(), thief, worker_freed, self.log.clone())))
+        (link, Box::new(Stealing::new(core, queues.clone(), thief, worker_freed, self.log.clone())))
     }
 
-    pub(super) fn workers<T: ServerTransport>(
+    pub(super) fn workers<T: InlineTransport>(
         &self,
-        ends: Vec<WorkerEnd>,
+        ends: Vec<Box<dyn Source>>,
         engine: Engine<T>,
     ) -> Result<(Vec<Worker>, Option<Engine<T>>), ServeError> {
         let (mut workers, engine) = match self.config.kind() {
-            Kind::Inline => (vec![Worker::new(T::inline(self.core(CoreId(0), Inline::new(engine))))], None),
+            Kind::Inline => (vec![self.worker(CoreId(0), Box::new(Inline::new(engine)))], None),
             Kind::Shared => (self.shared(engine), None),
             Kind::Threaded | Kind::Stealing => {
                 let workers = self.cores().zip(ends).map(|(core, end)| self.worker(core, end));
@@ -173,23 +137,15 @@ impl Assembly<'_> {
         Ok((workers, engine))
     }
 
-    fn worker(&self, core: CoreId, end: WorkerEnd) -> Worker {
-        Worker::new(match end {
-            WorkerEnd::Ring(ring) => Way::Ring(self.core(core, ring)),
-            WorkerEnd::Stealing(stealing) => Way::Stealing(self.core(core, stealing)),
-        })
-    }
-
-    fn shared<T: ServerTransport>(&self, engine: Engine<T>) -> Vec<Worker> {
+    fn shared<T: Transport>(&self, engine: Engine<T>) -> Vec<Worker> {
         let places = mcs::lock(engine, usize::from(self.config.workers));
-        let worker = |(core, place)| Worker::new(T::lock(self.core(core, Lock::new(place, core))));
-        self.cores().zip(places).map(worker).collect()
+        self.cores().zip(places).map(|(core, place)| self.worker(core, Box::new(Lock::new(place, core)))).collect()
     }
 
-    fn core<X: Source>(&self, core: CoreId, source: X) -> Core<X> {
+    fn worker(&self, core: CoreId, source: Box<dyn Source>) -> Worker {
         let channels = ChannelCache::new(self.registry.clone(), self.config.clients_max);
         let frontend = Frontend::new(core, self.bound);
-        Core::new(source, Parts { frontend, channels, stop: self.stop.clone() })
+        Worker::new(Core::new(source, Parts { frontend, channels, stop: self.stop.clone() }))
     }
 
     fn cores(&self) -> impl Iterator<Item = CoreId> + use<> {

@@ -1,6 +1,6 @@
 //! A running server: its threads, and its shutdown.
 
-use super::assembly::{Assembly, Meters, ServerTransport};
+use super::assembly::{Assembly, Meters};
 use super::claim::claim;
 use super::drain::Draining;
 use super::parts::{Part, check_parts, part};
@@ -32,6 +32,7 @@ use crate::transport::stream::port::{Ears, StreamPort};
 use crate::transport::udp::key_box::KeyBox;
 use crate::transport::udp::numbers::{GROUP_KEY, Numbers, first_number};
 use crate::transport::udp::port::UdpPort;
+use crate::ways::inline::InlineTransport;
 use crate::worker::Worker;
 use nebula_nic::{Availability, CentralDispatch, Policy, RegionId, Span};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
@@ -305,7 +306,7 @@ pub(super) fn serve_pooled(
     let pool = Arc::new(Pool::new(&config, &endpoint.0, endpoint.1.is_some(), threads));
     let pins = config.pin.get(config.threads().number()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
-    let run = Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled));
+    let run = Arc::new(move |worker: Worker| worker.run(&pooled));
     let mut running = serve(|config| open(endpoint, config), config, run)?;
     for index in 0..usize::from(threads) {
         let (pool, service) = (pool.clone(), service.clone());
@@ -559,7 +560,7 @@ pub(super) fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<S
 }
 
 /// Builds an engine for each transport and its workers, and starts the engines' threads.
-pub(super) fn assemble<T: ServerTransport>(
+pub(super) fn assemble<T: InlineTransport>(
     parts: Vec<Part>,
     ground: Ground,
     transports: Vec<T>,

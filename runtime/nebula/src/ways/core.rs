@@ -1,8 +1,9 @@
 //! A core at work, the same for all ways: begin, serve, release.
 
 use super::completions::Completions;
-use super::source::Source;
+use super::source::{Serving, Source};
 use crate::config::server::{IdlePolicy, ServerConfig};
+use crate::engine::run::Turn;
 use crate::net::{Time, Watch};
 use crate::rpc::answer::{Answer, Asker, Fate};
 use crate::rpc::cancel::{Cancel, ShareRing};
@@ -22,8 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug)]
-pub(crate) struct Core<X> {
-    pub(crate) source: X,
+pub(crate) struct Core {
+    source: Box<dyn Source>,
     pub(crate) completions: Completions,
     pub(crate) channels: ChannelCache,
     /// The RPCs with later replies, if there can be any.
@@ -117,8 +118,8 @@ fn publish_bytes(reply: &mut Reply<'_>, bytes: &[u8]) {
     reply.publish();
 }
 
-impl<X: Source> Core<X> {
-    pub(crate) fn new(source: X, Parts { frontend, channels, stop }: Parts) -> Self {
+impl Core {
+    pub(crate) fn new(source: Box<dyn Source>, Parts { frontend, channels, stop }: Parts) -> Self {
         Self {
             source,
             completions: Completions::new(frontend),
@@ -146,19 +147,24 @@ impl<X: Source> Core<X> {
         self.completions.frontend.core()
     }
 
+    /// Serves until the server stops.
     pub(crate) fn run(&mut self, service: &dyn Service) {
         let mut idle_since = None;
-        // In every turn, because under load there may always be more RPCs.
-        while !self.is_stopped() {
-            if self.turn(service) > 0 {
-                idle_since = None;
-            } else {
-                self.meter.note_rest(service);
-                self.rest(&mut idle_since);
+        loop {
+            match self.turn_or_glance(service, true) {
+                Turn::Glance => continue,
+                Turn::Busy(_) => idle_since = None,
+                Turn::Idle => {
+                    self.meter.note_rest(service);
+                    self.rest(&mut idle_since);
+                }
+            }
+            // Not after a mere glance at the rings, but even under endless load.
+            if self.is_stopped() {
+                self.end_service(service);
+                return self.finish();
             }
         }
-        self.end_service(service);
-        self.finish();
     }
 
     /// The service gets no more RPCs.
@@ -186,26 +192,56 @@ impl<X: Source> Core<X> {
         self.meter.note_rest(service);
     }
 
-    #[inline]
+    /// Serves RPCs that are there, at most some, and each to its end. Returns their number.
     pub(crate) fn turn(&mut self, service: &dyn Service) -> usize {
+        if let Turn::Busy(served) = self.turn_or_glance(service, false) { served } else { 0 }
+    }
+
+    /// A turn. Without a result it may be a glance, if the caller comes again at once.
+    #[inline(always)]
+    fn turn_or_glance(&mut self, service: &dyn Service, may_glance: bool) -> Turn {
+        if !self.source.serves_runs() {
+            return self.turn_of_rpcs(service);
+        }
+        if self.completions.frontend.outstanding() > 0 {
+            self.finish_given(service);
+        }
+        self.source.turn_of_runs(service, self.completions.steers(), may_glance)
+    }
+
+    /// Serves RPCs dispatched for `wait_for_rpc` and not taken, to regain all the credit.
+    #[cold]
+    fn finish_given(&mut self, service: &dyn Service) {
+        while let Some(begun) = self.begin(service) {
+            self.serve(begun, service);
+        }
+        self.settle();
+    }
+
+    #[inline(never)]
+    fn turn_of_rpcs(&mut self, service: &dyn Service) -> Turn {
         let ended = self.end_later();
-        let at_once = self.source.pull_and_serve(&mut self.completions, service);
-        let (mut served, most) = (0, self.source.rpcs_per_turn().saturating_sub(at_once));
-        let began = self.source.begin_serving();
-        while served < most
+        let at_once = self.source.pull(&mut self.completions, service, true);
+        let serving = self.source.begin_serving();
+        let serving = Serving { most: serving.most.saturating_sub(at_once), ..serving };
+        let mut served = 0;
+        while served < serving.most
             && let Some(begun) = self.begin(service)
         {
             self.serve(begun, service);
             served += 1;
         }
-        self.source.end_serving(began, served, most);
+        self.source.end_serving(serving, served);
         self.settle();
-        at_once + served + ended
+        match at_once + served + ended {
+            0 => Turn::Idle,
+            served => Turn::Busy(served),
+        }
     }
 
     /// Takes RPCs dispatched to this core. A core that is the engine too first runs a turn of it.
     pub(crate) fn pull(&mut self, service: &dyn Service) {
-        self.source.pull(&mut self.completions, service);
+        self.source.pull(&mut self.completions, service, false);
     }
 
     /// Begins the next RPC whose client still waits.

@@ -5,7 +5,6 @@ use super::source::Source;
 use crate::engine::turn::Engine;
 use crate::nic::transport::Transport;
 use crate::rpc::job::Served;
-use crate::rpc::service::Service;
 use nebula_nic::{CoreId, Span};
 use nebula_sys::mcs::Waiter;
 use std::sync::atomic::AtomicBool;
@@ -26,10 +25,6 @@ impl<T> Lock<T> {
 }
 
 impl<T: Transport> Source for Lock<T> {
-    #[inline(always)]
-    fn pull(&mut self, _: &mut Completions, _: &dyn Service) {}
-
-    #[inline(never)]
     fn fetch(&mut self, completions: &mut Completions) {
         let (core, freed, has_rested) = (self.core, self.freed.take(), std::mem::take(&mut self.has_rested));
         if let Some(job) = self.engine.with(|engine| engine.turn_for(core, freed, has_rested)) {
@@ -37,14 +32,12 @@ impl<T: Transport> Source for Lock<T> {
         }
     }
 
-    #[inline]
     fn give_back(&mut self, _: &mut Completions, served: Served) {
         // A core has credit for one RPC, so none is kept already.
         self.freed = Some(served);
     }
 
     /// Gives back the served RPC, without taking another.
-    #[inline]
     fn settle(&mut self) {
         if let Some(freed) = self.freed.take() {
             self.engine.with(|engine| engine.take_back(freed));

@@ -16,7 +16,6 @@
 
 use super::core::{Begun, Core};
 use super::logged_turns::LoggedTurns;
-use super::source::Source;
 use crate::config::error::ServeError;
 use crate::nic::ingress::RPCS_PER_TURN;
 use crate::rpc::fault::Fault;
@@ -79,7 +78,7 @@ impl Preemption {
     }
 
     /// Serves until the server stops. RPCs suspended then are unwound and not answered.
-    pub(crate) fn run<X: Source>(&mut self, core: &mut Core<X>, service: &dyn Service) {
+    pub(crate) fn run(&mut self, core: &mut Core, service: &dyn Service) {
         self.within(core, service, |round| {
             let mut idle_since = None;
             while !round.core.is_stopped() {
@@ -98,7 +97,7 @@ impl Preemption {
     }
 
     /// Serves RPCs that are there, at most some, and each to its end.
-    pub(crate) fn turn<X: Source>(&mut self, core: &mut Core<X>, service: &dyn Service) -> usize {
+    pub(crate) fn turn(&mut self, core: &mut Core, service: &dyn Service) -> usize {
         self.within(core, service, |round| {
             let mut served = 0;
             loop {
@@ -111,11 +110,11 @@ impl Preemption {
         })
     }
 
-    fn within<X: Source, R>(
+    fn within<R>(
         &mut self,
-        core: &mut Core<X>,
+        core: &mut Core,
         service: &dyn Service,
-        run: impl FnOnce(&mut Round<'_, '_, '_, X>) -> R,
+        run: impl FnOnce(&mut Round<'_, '_, '_>) -> R,
     ) -> R {
         let Self { turns, stacks, places, clock, quantum_ticks } = self;
         let (places, clock, quantum_ticks) = (&**places, *clock, *quantum_ticks);
@@ -123,8 +122,8 @@ impl Preemption {
     }
 }
 
-struct Round<'r, 'scope, 'env, X> {
-    core: &'r mut Core<X>,
+struct Round<'r, 'scope, 'env> {
+    core: &'r mut Core,
     turns: &'r mut LoggedTurns,
     places: &'env [Place],
     fibers: &'r mut Fibers<'scope, 'env>,
@@ -138,7 +137,7 @@ struct Pass {
     is_under_way: bool,
 }
 
-impl<X: Source> Round<'_, '_, '_, X> {
+impl Round<'_, '_, '_> {
     /// Takes dispatched RPCs, then serves until one has used its quantum.
     fn pass(&mut self, may_begin: bool) -> Pass {
         self.core.pull(self.service);

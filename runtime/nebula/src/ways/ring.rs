@@ -4,7 +4,6 @@ use super::completions::Completions;
 use super::source::Source;
 use crate::rpc::job::{Job, Served};
 use crate::rpc::parking::{POLLED_FOR, Parker};
-use crate::rpc::service::Service;
 use nebula_nic::Span;
 use nebula_sys::spsc::{Consumer, Producer};
 use std::sync::Arc;
@@ -31,19 +30,12 @@ impl Ring {
 }
 
 impl Source for Ring {
-    #[inline(always)]
-    fn pull(&mut self, completions: &mut Completions, _: &dyn Service) {
-        self.take_given(completions);
-    }
-
-    #[inline(always)]
     fn take_given(&mut self, completions: &mut Completions) {
         while let Some(job) = self.jobs.try_pop() {
             completions.push(job);
         }
     }
 
-    #[inline(always)]
     fn give_back(&mut self, _: &mut Completions, served: Served) {
         let mut served = served;
         // The ring holds all that a core is given, so it is full only until the engine looks.

@@ -1,6 +1,7 @@
 //! The source of a worker's RPCs, to which their slots return.
 
 use super::completions::Completions;
+use crate::engine::run::Turn;
 use crate::nic::ingress::RPCS_PER_TURN;
 use crate::rpc::answer::Answer;
 use crate::rpc::job::{Held, Served};
@@ -9,26 +10,39 @@ use nebula_nic::{Arrival, NodeId, Span};
 use std::fmt::Debug;
 use std::sync::atomic::AtomicBool;
 
-pub(crate) trait Source: Debug {
-    /// Takes RPCs dispatched to this core. A source with the engine first runs a turn of it.
-    fn pull(&mut self, completions: &mut Completions, service: &dyn Service);
+/// The part of a turn in which a core serves RPCs one by one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Serving {
+    pub(crate) most: usize,
+    /// The time at its beginning, if the source needs it.
+    pub(crate) began_ps: u64,
+}
 
-    /// As [`pull`](Self::pull). A source with the engine also serves RPCs at once that arrive while
-    /// nothing waits. Returns the number of RPCs served.
-    #[inline(always)]
-    fn pull_and_serve(&mut self, completions: &mut Completions, service: &dyn Service) -> usize {
-        self.pull(completions, service);
+pub(crate) trait Source: Debug + Send {
+    /// Takes RPCs dispatched to this core. A source with the engine first runs a turn of it, in
+    /// which it serves RPCs at once that arrive while nothing waits, if it `may_serve`. Returns the
+    /// number of RPCs served.
+    fn pull(&mut self, completions: &mut Completions, _service: &dyn Service, _may_serve: bool) -> usize {
+        self.take_given(completions);
         0
     }
 
-    #[inline(always)]
+    /// Whether it serves all RPCs itself, by [`turn_of_runs`](Self::turn_of_runs).
+    fn serves_runs(&self) -> bool {
+        false
+    }
+
+    /// A whole turn. Without a result it may be a glance, if the caller comes again at once.
+    fn turn_of_runs(&mut self, _service: &dyn Service, _may_prefetch: bool, _may_glance: bool) -> Turn {
+        Turn::Idle
+    }
+
+    /// Takes RPCs that another thread has given to this core.
     fn take_given(&mut self, _completions: &mut Completions) {}
 
     /// Fetches the next RPC, if RPCs are not handed out.
-    #[inline(always)]
     fn fetch(&mut self, _completions: &mut Completions) {}
 
-    #[inline(always)]
     fn payload(&mut self, completions: &mut Completions, _arrival: &Arrival) -> Option<Held> {
         completions.pop_payload()
     }
@@ -49,23 +63,15 @@ pub(crate) trait Source: Debug {
     /// The RPC given back last was not served, because its client did not wait any more.
     fn uncount(&mut self) {}
 
-    #[inline(always)]
-    fn rpcs_per_turn(&self) -> usize {
-        RPCS_PER_TURN as usize
+    /// Begins to serve RPCs one by one.
+    fn begin_serving(&self) -> Serving {
+        Serving { most: RPCS_PER_TURN as usize, began_ps: 0 }
     }
 
-    /// Begins to serve; returns the time, if the source needs it.
-    #[inline(always)]
-    fn begin_serving(&self) -> u64 {
-        0
-    }
-
-    /// Ends [`begin_serving`](Self::begin_serving): `served` of `most` RPCs were served.
-    #[inline(always)]
-    fn end_serving(&mut self, _began: u64, _served: usize, _most: usize) {}
+    /// Ends [`begin_serving`](Self::begin_serving), after `served` RPCs.
+    fn end_serving(&mut self, _serving: Serving, _served: usize) {}
 
     /// Ends a turn: gives back what was kept, and sends answers.
-    #[inline(always)]
     fn settle(&mut self) {}
 
     /// An RPC has run and not ended.
@@ -75,7 +81,6 @@ pub(crate) trait Source: Debug {
     fn finish(&mut self) {}
 
     /// Rests, if the source does that itself; sleeps until packets come only if it may block.
-    #[inline]
     fn rests(&mut self, _may_block: bool) -> bool {
         false
     }

@@ -7,7 +7,6 @@ use super::completions::Completions;
 use super::source::Source;
 use crate::nic::recorder::Choice;
 use crate::rpc::job::{Job, Queues, Served};
-use crate::rpc::service::Service;
 use nebula_nic::schedule::Thief;
 use nebula_nic::{CoreId, CoreSet, Decision, Input, STEALABLE_BOUND};
 use nebula_sys::spsc::Producer;
@@ -66,10 +65,6 @@ impl Stealing {
 }
 
 impl Source for Stealing {
-    #[inline(always)]
-    fn pull(&mut self, _: &mut Completions, _: &dyn Service) {}
-
-    #[inline(never)]
     fn fetch(&mut self, completions: &mut Completions) {
         if completions.frontend.outstanding() < STEALABLE_BOUND
             && let Some(job) = self.take()
@@ -78,7 +73,6 @@ impl Source for Stealing {
         }
     }
 
-    #[inline]
     fn give_back(&mut self, _: &mut Completions, served: Served) {
         let pushed = self.freed.try_push(served);
         assert!(pushed.is_ok(), "the ring of freed slots has room for all that the queues hold");
