@@ -234,6 +234,19 @@ impl<D: CentralDispatch> Backend<D> {
         Some(run)
     }
 
+    /// As [`burst_places`](Self::burst_places), with the slots behind the last ones given out, if
+    /// `core` could serve a burst at once: where [`plan_run`](Self::plan_run) will place it.
+    #[inline(always)]
+    pub fn burst_places_for(&mut self, core: CoreId) -> (&mut [BurstRpc], Option<SlotRange>) {
+        let slots = self.is_free(core).then(|| self.buffer.free_ahead());
+        (self.queue.places(), slots)
+    }
+
+    #[inline(always)]
+    fn is_free(&self, core: CoreId) -> bool {
+        !self.queue.has_shared() && self.dispatch.outstanding(core) == 0
+    }
+
     /// The run that [`handle_burst`](Self::handle_burst) and then [`poll_run`](Self::poll_run)
     /// would give an idle core that serves it at once. Nothing changes until
     /// [`handle_run_served`](Self::handle_run_served), so that the replies come before the
@@ -248,8 +261,7 @@ impl<D: CentralDispatch> Backend<D> {
     pub fn plan_run(&self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
         assert!(self.takes_bursts() && core.0 < self.config.cores, "a run needs one queue and a core");
         debug_assert!(self.is_of_one_kind(burst, rpcs), "an RPC of a burst takes as many slots as the others");
-        let is_free = !self.queue.has_shared() && self.dispatch.outstanding(core) == 0;
-        if !is_free || self.admission.open() < rpcs {
+        if !self.is_free(core) || self.admission.open() < rpcs {
             return None;
         }
         let first_slot = self.buffer.next_for(burst.slots_each * rpcs)?;
@@ -267,8 +279,7 @@ impl<D: CentralDispatch> Backend<D> {
         self.counters.freed += rpcs;
         self.buffer.pass(run.first_slot, run.rpcs * run.burst.slots_each);
         self.count_admitted(run.burst.first.snid, 0, run.rpcs);
-        self.dispatch.handle_dispatched(core);
-        self.dispatch.handle_freed(core);
+        self.dispatch.handle_served(core);
     }
 
     #[inline(always)]

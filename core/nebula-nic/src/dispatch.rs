@@ -193,6 +193,10 @@ macro_rules! policies {
                 if let Self::Jbsq(state) = self { state.handle_freed(core) } else { self.handle_freed_by_another(core) }
             }
             #[inline]
+            fn handle_served(&mut self, core: CoreId) {
+                if let Self::Jbsq(state) = self { state.handle_served(core) } else { self.handle_served_by_another(core) }
+            }
+            #[inline]
             fn outstanding(&self, core: CoreId) -> u32 {
                 if let Self::Jbsq(state) = self { state.outstanding(core) } else { self.outstanding_by_another(core) }
             }
@@ -218,6 +222,10 @@ macro_rules! policies {
             #[inline(never)]
             fn handle_freed_by_another(&mut self, core: CoreId) {
                 match self { $(Self::$variant(state) => state.handle_freed(core),)+ Self::Custom(state) => state.handle_freed(core) }
+            }
+            #[inline(never)]
+            fn handle_served_by_another(&mut self, core: CoreId) {
+                match self { $(Self::$variant(state) => state.handle_served(core),)+ Self::Custom(state) => state.handle_served(core) }
             }
             #[inline(never)]
             fn outstanding_by_another(&self, core: CoreId) -> u32 {

@@ -274,8 +274,16 @@ impl RecvBuffer {
     #[must_use]
     #[inline(always)]
     pub fn next_for(&self, slots: u32) -> Option<Slot> {
+        let next = self.free_ahead();
+        (next.slots >= slots && slots > 0).then_some(next.start)
+    }
+
+    /// The free slots that come next, perhaps none. Takes none.
+    #[must_use]
+    #[inline(always)]
+    pub fn free_ahead(&self) -> SlotRange {
         let (start, end) = if self.restarts() { (0, self.slots) } else { (self.head, self.tail) };
-        (end - start >= slots && slots > 0).then_some(Slot(self.first + start))
+        SlotRange::new(self.first + start, end - start)
     }
 
     /// The `slots` slots from `first` on, [next in order](Self::next_for), were taken and are free.

@@ -308,44 +308,45 @@ mod moving {
         }
     }
 
-    /// Stores whole words of fewer than [`SHORT`] bytes: four, two and one at a time, so that there
-    /// are three branches and not one a word.
+    /// Stores whole words of fewer than [`SHORT`] bytes: the first ones and the last ones, which
+    /// may overlap, so that two branches do for most lengths.
     ///
     /// # Safety
     ///
     /// `dst` holds as many bytes as `src`.
     #[inline(always)]
     unsafe fn store_short(dst: &[AtomicU64], src: &[u8]) {
-        let (mut to, mut from) = (dst.as_ptr(), src.as_ptr());
-        // SAFETY: by its bits, the length of `src` is at least that of these words and those
-        // before; `dst` is as long, as the caller guarantees.
+        let (to, from, words) = (dst.as_ptr(), src.as_ptr(), src.len() / 8);
+        // SAFETY: each arm stores words below `words`, which both sides hold, as the caller
+        // guarantees.
         unsafe {
-            if src.len() & 32 != 0 {
-                (to, from) = store_words::<4>(to, from);
-            }
-            if src.len() & 16 != 0 {
-                (to, from) = store_words::<2>(to, from);
-            }
-            if src.len() & 8 != 0 {
+            if words >= 4 {
+                store_words::<4>(to, from);
+                if words > 6 {
+                    store_words::<1>(to.add(4), from.add(4 * 8));
+                }
+                store_words::<2>(to.add(words - 2), from.add((words - 2) * 8));
+            } else if words >= 2 {
+                store_words::<2>(to, from);
+                store_words::<1>(to.add(words - 1), from.add((words - 1) * 8));
+            } else if words == 1 {
                 store_words::<1>(to, from);
             }
         }
     }
 
-    /// Stores `N` words, and returns what is behind them on both sides.
+    /// Stores `N` words.
     ///
     /// # Safety
     ///
     /// Both sides hold them, and nobody writes those of `from`.
     #[inline(always)]
-    unsafe fn store_words<const N: usize>(to: *const AtomicU64, from: *const u8) -> (*const AtomicU64, *const u8) {
+    unsafe fn store_words<const N: usize>(to: *const AtomicU64, from: *const u8) {
         for word in 0..N {
             // SAFETY: the caller's guarantee. Atomics may be written through a shared reference;
             // the load needs no alignment.
             unsafe { (*to.add(word)).store(from.add(word * 8).cast::<u64>().read_unaligned(), Ordering::Relaxed) };
         }
-        // SAFETY: the ends of what the caller guarantees.
-        unsafe { (to.add(N), from.add(N * 8)) }
     }
 
     #[inline(always)]

@@ -42,6 +42,7 @@ pub mod mem;
 pub mod file;
 #[cfg(not(loom))]
 pub mod shared;
+pub mod lines;
 pub mod copy;
 pub mod window;
 pub mod search;

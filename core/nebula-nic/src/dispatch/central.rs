@@ -30,6 +30,13 @@ pub trait CentralDispatch {
     /// `core`, which has an RPC outstanding, has finished one.
     fn handle_freed(&mut self, core: CoreId);
 
+    /// `core`, which had no RPC outstanding, was given one and has finished it.
+    #[inline]
+    fn handle_served(&mut self, core: CoreId) {
+        self.handle_dispatched(core);
+        self.handle_freed(core);
+    }
+
     /// RPCs given to `core` and not freed; 0 for a core that does not exist.
     fn outstanding(&self, core: CoreId) -> u32;
 

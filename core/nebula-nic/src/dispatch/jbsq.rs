@@ -93,6 +93,10 @@ impl CentralDispatch for Jbsq {
         self.one ^= bit;
     }
 
+    /// All that is kept of a core is how many RPCs it has outstanding: none, as before.
+    #[inline]
+    fn handle_served(&mut self, _core: CoreId) {}
+
     #[inline]
     fn outstanding(&self, core: CoreId) -> u32 {
         if let Some(levels) = &self.levels {

@@ -13,6 +13,7 @@ use crate::yielding::Yielding;
 use nebula_nic::TransferId;
 use nebula_sys::clock::Clock;
 use nebula_sys::copy::store_bytes;
+use nebula_sys::lines::RingMemory;
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use nebula_sys::sync::{AtomicU64, Ordering};
@@ -79,7 +80,7 @@ const OVER_PASSED_MAX: u32 = 256;
 /// It is also the table of outstanding RPCs: from position `oldest` to `next`, in the order sent.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    memory: SharedMemory,
+    memory: RingMemory,
     geometry: Geometry,
     socket: OwnedFd,
     next: u32,
@@ -175,7 +176,7 @@ fn wait_readable(socket: &OwnedFd, within: Duration) -> bool {
 impl Ring {
     fn new(memory: SharedMemory, geometry: Geometry, socket: OwnedFd, may_sleep: bool) -> Self {
         Self {
-            memory,
+            memory: geometry.of(memory),
             geometry,
             socket,
             next: 0,
@@ -204,7 +205,7 @@ impl Ring {
 
     #[inline(always)]
     fn slots(&self) -> Slots<'_> {
-        Slots::new(self.memory.words(), self.geometry)
+        Slots::of(&self.memory, self.geometry)
     }
 
     #[inline(always)]
@@ -488,7 +489,7 @@ impl Ring {
     /// all slots afterwards.
     pub(crate) fn set_armed(&self, is_armed: bool) {
         if self.may_sleep {
-            let word = SleepWord::new(sleep_word(&self.memory, self.geometry));
+            let word = SleepWord::new(sleep_word(self.memory.memory(), self.geometry));
             if is_armed { word.arm() } else { word.disarm() }
         }
     }

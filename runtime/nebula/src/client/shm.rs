@@ -364,6 +364,17 @@ impl ShmClient {
 
     /// Calls `visit` with every RPC that has ended. Looks at each outstanding one.
     pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
+        // Most have ended in their order.
+        while let Glance::Reply(ticket, bytes) = self.glance() {
+            visit(Completion { ticket, result: Ok(self.taken(bytes)) });
+        }
+        if self.sent + self.requester.outstanding() > 0 || !self.ended.is_empty() || self.is_timed {
+            self.take_others(visit);
+        }
+    }
+
+    #[inline(never)]
+    fn take_others(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
         if self.mark.is_forked() {
             while let Some(completion) = self.poll_forked() {
                 visit(completion);

@@ -91,6 +91,13 @@ impl Payloads {
         Some(&mut memory[first * SLOT_BYTES..][..slots * SLOT_BYTES])
     }
 
+    /// The memory of free slots; `None` while slots are leased.
+    #[inline(always)]
+    pub(crate) fn unwritten(&mut self, slots: SlotRange) -> Option<&mut [u8]> {
+        let first = slots.start.0.wrapping_sub(self.first_slot) as usize;
+        Some(&mut self.region.own()?[first * SLOT_BYTES..][..slots.slots as usize * SLOT_BYTES])
+    }
+
     #[inline(always)]
     pub(crate) fn from(&self, first_slot: Slot) -> &[u8] {
         self.region.payload_from(first_slot.0.wrapping_sub(self.first_slot))

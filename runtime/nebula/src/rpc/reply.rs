@@ -155,8 +155,14 @@ impl<'a> Reply<'a> {
             store_bytes(&self.line[HEADER_WORDS..], bytes);
             self.bytes = shorter(bytes.len());
         } else {
-            self.write_at(self.len(), bytes);
+            self.append(bytes);
         }
+    }
+
+    /// Apart, so that a short reply saves no registers for it.
+    #[inline(never)]
+    fn append(&mut self, bytes: &[u8]) {
+        self.write_at(self.len(), bytes);
     }
 
     #[doc(hidden)]

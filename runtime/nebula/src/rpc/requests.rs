@@ -164,15 +164,11 @@ impl<'r> Requests<'r> {
             }
             return;
         }
-        while let Some((request, reply)) = self.next_in_ring() {
-            serve(request, reply);
-            reply.publish_whole();
-        }
-        self.end_in_ring();
+        self.serve_in_ring(serve);
     }
 
-    /// Whether the replies go into a ring. If so, take the other requests by
-    /// [`next_in_ring`](Self::next_in_ring).
+    /// Whether the replies go into a ring. If so, the other requests are served by
+    /// [`serve_in_ring`](Self::serve_in_ring).
     #[inline(always)]
     pub(crate) fn begin_in_ring(&mut self) -> bool {
         let is_in_ring = self.keeper.is_none();
@@ -182,21 +178,20 @@ impl<'r> Requests<'r> {
         is_in_ring
     }
 
-    /// As [`next`](Self::next), for a caller that publishes each reply itself, and calls
-    /// [`end_in_ring`](Self::end_in_ring) at the end.
+    /// Serves the requests that are left, and publishes each reply. Its place among them stays in
+    /// registers; only the number taken, which a panic needs, is written for each.
     #[inline(always)]
-    pub(crate) fn next_in_ring(&mut self) -> Option<(&'r [u8], &mut Reply<'r>)> {
-        if self.taken == self.rpcs.len() {
-            return None;
+    pub(crate) fn serve_in_ring(&mut self, mut serve: impl FnMut(&'r [u8], &mut Reply<'r>)) {
+        let (bytes_each, span, mut position) = (self.bytes_each, self.span, self.position(self.taken));
+        let mut payloads = &self.payloads[self.taken * bytes_each..];
+        for rpc in &self.rpcs[self.taken..] {
+            let (slots, behind) = payloads.split_at(bytes_each);
+            self.taken += 1;
+            self.reply.move_to(position);
+            serve(&slots[..rpc.bytes() as usize], &mut self.reply);
+            self.reply.publish_whole();
+            (payloads, position) = (behind, position.wrapping_add(span));
         }
-        let (request, position) = (self.request(self.taken), self.position(self.taken));
-        self.taken += 1;
-        self.reply.move_to(position);
-        Some((request, &mut self.reply))
-    }
-
-    #[inline(always)]
-    pub(crate) fn end_in_ring(&mut self) {
         self.answered = self.taken;
     }
 

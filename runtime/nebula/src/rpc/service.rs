@@ -132,11 +132,7 @@ fn serve_each<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
     if !requests.begin_in_ring() {
         return serve_kept(service, requests);
     }
-    while let Some((request, reply)) = requests.next_in_ring() {
-        service.serve(request, reply);
-        reply.publish_whole();
-    }
-    requests.end_in_ring();
+    requests.serve_in_ring(|request, reply| service.serve(request, reply));
 }
 
 #[inline(never)]

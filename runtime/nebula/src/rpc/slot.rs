@@ -12,6 +12,9 @@
 
 use super::numbered::numbered;
 use nebula_sys::copy::{copy_words, load_bytes, load_units, store_bytes};
+pub(crate) use nebula_sys::lines::Line;
+use nebula_sys::lines::{Lines, RingMemory};
+use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::{AtomicU64, Ordering};
 use nebula_sys::window;
 
@@ -124,15 +127,19 @@ impl Geometry {
         Self { slots, mtu_bytes, lines: (mtu_bytes + HEADER_BYTES) / LINE_BYTES }
     }
 
-    #[inline(always)]
-    const fn first_line(self, position: u32) -> usize {
-        (position & (self.slots - 1)) as usize * self.lines as usize
-    }
-
     /// The first position after `position` that is the ring's first slot.
     #[inline(always)]
     pub(crate) const fn next_lap(self, position: u32) -> u32 {
         (position | (self.slots - 1)).wrapping_add(1)
+    }
+
+    /// The ring in `memory`.
+    ///
+    /// # Panics
+    ///
+    /// When the memory is shorter.
+    pub(crate) fn of(self, memory: SharedMemory) -> RingMemory {
+        RingMemory::new(memory, self.slots, self.lines)
     }
 
     pub(crate) const fn bytes(self) -> usize {
@@ -145,21 +152,23 @@ impl Geometry {
     }
 }
 
-/// A cache line of a ring. A slot's first line has its header and the first 48 bytes of payload.
-pub(crate) type Line = [AtomicU64; 8];
-
 /// A ring of slots in memory that the other side may change at any moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots<'a> {
-    lines: &'a [Line],
+    lines: Lines<'a>,
     geometry: Geometry,
 }
 
 impl<'a> Slots<'a> {
     #[inline(always)]
     pub(crate) fn new(words: &'a [AtomicU64], geometry: Geometry) -> Self {
-        debug_assert!(words.len() * 8 >= geometry.bytes());
-        Self { lines: words.as_chunks().0, geometry }
+        Self { lines: Lines::new(words, geometry.slots, geometry.lines), geometry }
+    }
+
+    /// Those of a memory from [`Geometry::of`].
+    #[inline(always)]
+    pub(crate) fn of(memory: &'a RingMemory, geometry: Geometry) -> Self {
+        Self { lines: memory.lines(), geometry }
     }
 
     #[inline(always)]
@@ -167,15 +176,15 @@ impl<'a> Slots<'a> {
         self.geometry
     }
 
+    /// The first line of the slot at `position`: its header and the first 48 bytes of payload.
     #[inline(always)]
     pub(crate) fn line(&self, position: u32) -> &'a Line {
-        &self.lines[self.geometry.first_line(position)]
+        self.lines.line(position)
     }
 
     #[inline(always)]
     fn slot(&self, position: u32) -> &'a [AtomicU64] {
-        let first = self.geometry.first_line(position);
-        self.lines[first..first + self.geometry.lines as usize].as_flattened()
+        self.lines.slot(position)
     }
 
     /// A private copy of the header at `position`; `None` if the slot has another position.

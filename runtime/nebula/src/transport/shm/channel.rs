@@ -3,6 +3,7 @@
 use crate::rpc::cancel::{Ring, ShareRing};
 use crate::rpc::slot::{Geometry, Mark, SlotHeader, Slots};
 use nebula_nic::{NackReason, NodeId};
+use nebula_sys::lines::RingMemory;
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::AtomicU64;
 use nebula_sys::wake::SleepWord;
@@ -30,7 +31,7 @@ pub(crate) fn sleep_word(memory: &SharedMemory, geometry: Geometry) -> &AtomicU6
 pub(crate) struct Channel {
     snid: NodeId,
     geometry: Geometry,
-    memory: SharedMemory,
+    memory: RingMemory,
     /// The listener watches it too.
     socket: Arc<OwnedFd>,
     may_sleep: bool,
@@ -53,7 +54,7 @@ impl ShareRing for Arc<Channel> {
 impl Channel {
     pub(crate) fn new(snid: NodeId, geometry: Geometry, memory: SharedMemory, socket: Arc<OwnedFd>) -> Self {
         let may_sleep = memory.bytes() > geometry.bytes();
-        Self { snid, geometry, memory, socket, may_sleep }
+        Self { snid, geometry, memory: geometry.of(memory), socket, may_sleep }
     }
 
     pub(crate) fn snid(&self) -> NodeId {
@@ -62,7 +63,7 @@ impl Channel {
 
     #[inline(always)]
     pub(crate) fn slots(&self) -> Slots<'_> {
-        Slots::new(self.memory.words(), self.geometry)
+        Slots::of(&self.memory, self.geometry)
     }
 
     pub(crate) fn room(&self, span: u32) -> u32 {
@@ -86,7 +87,7 @@ impl Channel {
 
     #[inline(never)]
     fn wake_if_asleep(&self) {
-        if SleepWord::new(sleep_word(&self.memory, self.geometry)).take() {
+        if SleepWord::new(sleep_word(self.memory.memory(), self.geometry)).take() {
             // If the socket's buffer is full, it contains a wake-up already.
             let _ = send(&self.socket, &WAKE_UP, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         }

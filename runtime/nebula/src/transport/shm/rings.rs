@@ -8,10 +8,10 @@ use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided};
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::requests::Replies;
-use crate::rpc::slot::{Asked, Mark, SlotHeader, Slots, first_word, is_request};
+use crate::rpc::slot::{Asked, Line, Mark, SlotHeader, Slots, first_word, is_request};
 use crate::status::Status;
 use nebula_nic::{
-    Access, BURST_MAX, Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp,
+    Access, BURST_MAX, Burst, BurstRpc, CoreId, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp,
     TransferId, Verdict, slots_of,
 };
 use nebula_sys::sync::Ordering;
@@ -344,47 +344,36 @@ impl PeerRing {
         intake: &mut Intake,
         at_once: &mut impl AtOnce,
     ) -> TakenBurst {
-        let slots = self.channel.slots();
-        let longest = intake.backend.one_packet_bytes_max();
         let slots_each = slots_of(first.bytes());
-        // The shortest RPC of that many slots, and how much longer the longest one is.
-        let shortest = if slots_each == 1 { 0 } else { (slots_each - 1) * SLOT_BYTES + 1 };
-        let longer = longest.min(slots_each * SLOT_BYTES) - shortest;
-        let rpcs = intake.backend.burst_places();
-        let Some(place) = rpcs.first_mut() else { return TakenBurst { rpcs: 0, is_last: false } };
+        if slots_each == 1
+            && let Some(taken) = self.serve_at_once(now, first, intake, at_once)
+        {
+            return taken;
+        }
+        let slots = self.channel.slots();
+        let kind = BurstKind::new(slots_each, intake.backend.one_packet_bytes_max(), self.span);
+        let places = intake.backend.burst_places();
+        let Some(place) = places.first_mut() else { return TakenBurst { rpcs: 0, is_last: false } };
         *place = first;
         let (mut count, mut position, mut is_last) = (1, self.cursor, true);
-        for place in &mut rpcs[1..] {
-            position = position.wrapping_add(self.span);
-            let line = slots.line(position);
-            let expected = first_word(Mark::Request, position, self.span);
-            let found = line[0].load(Ordering::Acquire);
-            if found != expected {
-                // An RPC with another span, or the next packet of one.
-                is_last = !is_request(found, position);
-                break;
+        for place in &mut places[1..] {
+            position = position.wrapping_add(kind.span);
+            match kind.next(slots.line(position), position) {
+                Ok(rpc) => *place = rpc,
+                Err(ends) => {
+                    is_last = ends;
+                    break;
+                }
             }
-            let rpc = BurstRpc(line[1].load(Ordering::Relaxed));
-            if rpc.bytes().wrapping_sub(shortest) > longer {
-                is_last = false;
-                break;
-            }
-            *place = rpc;
             count += 1;
         }
-        let key = RpcKey { snid: self.channel.snid(), tid: TransferId(self.cursor) };
-        let burst = Burst { first: key, step: self.span, slots_each };
+        let burst = self.burst(slots_each);
         let (core, most) = at_once.most();
         if count <= most
             && let Some(run) = intake.plan_run(now, core, &burst, count)
         {
             self.copy(slots, &run, intake);
-            let replies = Replies::Ring(slots, self.span);
-            at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), replies);
-            self.channel.wake_sleeper();
-            intake.end_at_once(now, core, &run);
-            self.advance(count * self.span);
-            return TakenBurst { rpcs: count as usize, is_last };
+            return self.serve_planned(now, core, &run, is_last, intake, at_once);
         }
         let Some(run) = intake.receive_burst(now, &burst, count) else {
             return TakenBurst { rpcs: 0, is_last: false };
@@ -394,6 +383,68 @@ impl PeerRing {
         self.advance(run.rpcs * self.span);
         self.in_flight += run.rpcs;
         TakenBurst { rpcs: run.rpcs as usize, is_last: is_last && run.rpcs == count }
+    }
+
+    fn burst(&self, slots_each: u32) -> Burst {
+        let first = RpcKey { snid: self.channel.snid(), tid: TransferId(self.cursor) };
+        Burst { first, step: self.span, slots_each }
+    }
+
+    /// As [`take_burst`](Self::take_burst), of RPCs of one receive slot that this thread can serve
+    /// at once: copies each with its header. `None` if it cannot serve all; nothing has changed.
+    #[inline(always)]
+    fn serve_at_once(
+        &mut self,
+        now: Timestamp,
+        first: BurstRpc,
+        intake: &mut Intake,
+        at_once: &mut impl AtOnce,
+    ) -> Option<TakenBurst> {
+        let slots = self.channel.slots();
+        let kind = BurstKind::new(1, intake.backend.one_packet_bytes_max(), self.span);
+        let (core, most) = at_once.most();
+        let (places, memory) = intake.burst_places((core, most));
+        let (mut rpc, mut position, mut count) = (first, self.cursor, 0);
+        let mut is_last = true;
+        for (place, room) in places.iter_mut().zip(memory.as_chunks_mut::<{ SLOT_BYTES as usize }>().0) {
+            let line = slots.line(position);
+            if count > 0 {
+                match kind.next(line, position) {
+                    Ok(next) => rpc = next,
+                    Err(ends) => {
+                        is_last = ends;
+                        break;
+                    }
+                }
+            }
+            *place = rpc;
+            slots.load_whole(line, position, room, rpc.bytes() as usize);
+            position = position.wrapping_add(kind.span);
+            count += 1;
+        }
+        if count > most {
+            return None;
+        }
+        let run = intake.plan_run(now, core, &self.burst(1), count)?;
+        Some(self.serve_planned(now, core, &run, is_last, intake, at_once))
+    }
+
+    #[inline(always)]
+    fn serve_planned(
+        &mut self,
+        now: Timestamp,
+        core: CoreId,
+        run: &Run,
+        is_last: bool,
+        intake: &mut Intake,
+        at_once: &mut impl AtOnce,
+    ) -> TakenBurst {
+        let replies = Replies::Ring(self.channel.slots(), self.span);
+        at_once.serve(run, intake.backend.rpcs_of(run), intake.payloads.from(run.first_slot), replies);
+        self.channel.wake_sleeper();
+        intake.end_at_once(now, core, run);
+        self.advance(run.rpcs * self.span);
+        TakenBurst { rpcs: run.rpcs as usize, is_last }
     }
 
     /// The sizes of the RPC at the cursor if it has one packet; its span becomes the ring's.
@@ -462,6 +513,39 @@ fn operate(one_sided: &mut OneSided, channel: &Channel, position: u32, slot: &Sl
     let rpc_bytes = u32::try_from(bytes).unwrap_or(0);
     slots.publish(position, SlotHeader { mark: Mark::Reply, pkt_idx: 0, span: 1, rpc_bytes, extra: 0 });
     true
+}
+
+/// What the RPCs of a burst have in common.
+#[derive(Clone, Copy)]
+struct BurstKind {
+    /// The shortest RPC of so many slots, and how much longer the longest one is.
+    shortest: u32,
+    longer: u32,
+    /// Slots that each spans in its ring. A copy: the compiler does not see that writing places
+    /// leaves the ring's own as it is.
+    span: u32,
+}
+
+impl BurstKind {
+    #[inline(always)]
+    fn new(slots_each: u32, longest: u32, span: u32) -> Self {
+        let shortest = if slots_each == 1 { 0 } else { (slots_each - 1) * SLOT_BYTES + 1 };
+        Self { shortest, longer: longest.min(slots_each * SLOT_BYTES) - shortest, span }
+    }
+
+    /// The RPC at `position`, whose slot begins with `line`, if it belongs to the burst; otherwise
+    /// whether the burst is the ring's last: nothing follows, another span, or the next packet of an
+    /// RPC.
+    #[inline(always)]
+    fn next(self, line: &Line, position: u32) -> Result<BurstRpc, bool> {
+        // Acquire: as in `Slots::header`.
+        let found = line[0].load(Ordering::Acquire);
+        if found != first_word(Mark::Request, position, self.span) {
+            return Err(!is_request(found, position));
+        }
+        let rpc = BurstRpc(line[1].load(Ordering::Relaxed));
+        if rpc.bytes().wrapping_sub(self.shortest) > self.longer { Err(false) } else { Ok(rpc) }
+    }
 }
 
 struct TakenBurst {
