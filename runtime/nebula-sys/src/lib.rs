@@ -43,6 +43,7 @@ pub mod file;
 #[cfg(not(loom))]
 pub mod shared;
 pub mod lines;
+pub mod places;
 pub mod copy;
 pub mod window;
 pub mod search;

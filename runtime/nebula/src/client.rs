@@ -4,12 +4,12 @@
 mod error;
 mod call;
 mod ticket;
+mod connection;
 mod ring;
 mod retained;
 mod one_sided;
 mod shm;
 mod udp;
-mod connection;
 mod balanced;
 mod link;
 mod tasks;
@@ -27,8 +27,8 @@ use crate::config::key::Keys;
 use crate::endpoint::IntoEndpoints;
 use crate::net::Environment;
 use crate::status::StatusReader;
-pub use balanced::{AskOne, Greeting};
-use connection::{Connection, Rest};
+use connection::Rest;
+pub use connection::{AskOne, Greeting};
 use link::Link;
 use nebula_nic::{RegionId, Span};
 use nebula_sys::sync::AtomicU64;
@@ -36,7 +36,6 @@ use one_sided::Wanted;
 pub use shm::Glance;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use udp::UdpClient;
 
 /// A connection to a server, or one to each of several that have the same service.
 ///
@@ -129,8 +128,7 @@ impl Client {
         environment: Environment,
         config: ClientConfig,
     ) -> Result<Self, ConnectError> {
-        let link = Link::Udp(Box::new(UdpClient::connect_over(server, environment, &config)?));
-        Ok(Self { link: if config.one_sided { link.with_operations(&config)? } else { link } })
+        Ok(Self { link: Link::over(server, environment, &config)? })
     }
 
     /// As [`connect_over`](Self::connect_over), to several servers.
@@ -142,7 +140,7 @@ impl Client {
         servers: Vec<(SocketAddr, Environment)>,
         config: ClientConfig,
     ) -> Result<Self, ConnectError> {
-        Ok(Self { link: Link::over(servers, &config)?.0 })
+        Ok(Self { link: Link::over_all(servers, &config)?.0 })
     }
 
     /// Sends `request` and returns at once; [`poll`](Self::poll) returns the answer under the
@@ -180,7 +178,7 @@ impl Client {
     pub fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
         match &mut self.link {
             Link::Shm(shm) => shm.submit_and(request, tail, key_hash),
-            Link::Udp(_) | Link::Balanced(_) | Link::OneSided(_) => None,
+            Link::OneSided(_) | Link::Other(_) => None,
         }
     }
 
@@ -191,7 +189,7 @@ impl Client {
     pub fn submit_whole(&mut self, key_hash: u32, put: impl FnOnce(&[AtomicU64]) -> Option<usize>) -> Option<Ticket> {
         match &mut self.link {
             Link::Shm(shm) => shm.submit_put(key_hash, put),
-            Link::Udp(_) | Link::Balanced(_) | Link::OneSided(_) => None,
+            Link::OneSided(_) | Link::Other(_) => None,
         }
     }
 

@@ -16,11 +16,8 @@ mod member;
 mod members;
 mod rpcs;
 
-pub(crate) use member::greet;
-pub use member::{AskOne, Greeting};
-
 use super::call::{Caller, Patience, call};
-use super::connection::{Connection, Rest};
+use super::connection::{Connection, Greeting, Open, Rest};
 use super::error::{CallError, ConnectError, SubmitError};
 use super::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, HealthCheck, Options, Wait};
@@ -46,10 +43,10 @@ const GRACE: Span = Span::from_ms(100);
 const LOOK_EVERY: Span = Span::from_ms(1);
 
 #[derive(Debug)]
-pub(crate) struct Balanced<L> {
+pub(crate) struct Balanced {
     rpcs: Rpcs,
     /// By the servers' numbers.
-    connections: Vec<Member<L>>,
+    connections: Vec<Member>,
     maker: Maker,
     members: Option<Members>,
     watch: Watch,
@@ -64,16 +61,13 @@ pub(crate) struct Balanced<L> {
     wait: Wait,
 }
 
-impl<L: Connection> Balanced<L> {
-    pub(super) const fn deadline(&self) -> Span {
-        self.maker.config.deadline
-    }
-
-    pub(super) fn has_local(&self) -> bool {
-        self.connections.iter().any(|member| matches!(member.endpoint, Some(Endpoint::Shm(_))))
-    }
-
-    pub(super) fn connect(endpoints: Endpoints, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError> {
+impl Balanced {
+    pub(super) fn connect(
+        endpoints: Endpoints,
+        config: &ClientConfig,
+        rest: Rest,
+        open: Open,
+    ) -> Result<Self, ConnectError> {
         let name = endpoints.to_string();
         let system = |cause: std::io::Error| ConnectError::System { endpoint: name.clone(), cause };
         let Endpoints { fixed, resolvers, .. } = endpoints;
@@ -87,7 +81,7 @@ impl<L: Connection> Balanced<L> {
             Rest::Sleeps => Some(epoll::create(CreateFlags::CLOEXEC).map_err(|cause| system(cause.into()))?),
             Rest::Polls => None,
         };
-        let mut balanced = Self::new(config, rest, &Time::Machine)?;
+        let mut balanced = Self::new(config, rest, open, &Time::Machine)?;
         balanced.epoll = epoll;
         if first.len() > usize::from(SERVERS_MAX) {
             return Err(ConnectError::TooManyServers { given: first.len(), max: SERVERS_MAX });
@@ -99,9 +93,14 @@ impl<L: Connection> Balanced<L> {
     }
 
     /// A client over these connections, which it never makes again; `time` is their clock.
-    pub(super) fn over(servers: Vec<(Endpoint, L)>, time: &Time, config: &ClientConfig) -> Result<Self, ConnectError> {
+    pub(super) fn over(
+        servers: Vec<(Endpoint, Box<dyn Connection>)>,
+        time: &Time,
+        config: &ClientConfig,
+        open: Open,
+    ) -> Result<Self, ConnectError> {
         let given = servers.len();
-        let mut balanced = Self::new(config, Rest::Polls, time)?;
+        let mut balanced = Self::new(config, Rest::Polls, open, time)?;
         for (endpoint, link) in servers {
             let number = balanced.rpcs.servers.join(name_of(&endpoint));
             number.ok_or(ConnectError::TooManyServers { given, max: SERVERS_MAX })?;
@@ -110,12 +109,12 @@ impl<L: Connection> Balanced<L> {
         Ok(balanced)
     }
 
-    fn new(config: &ClientConfig, rest: Rest, time: &Time) -> Result<Self, ConnectError> {
+    fn new(config: &ClientConfig, rest: Rest, open: Open, time: &Time) -> Result<Self, ConnectError> {
         let watch = Watch::new(time);
         Ok(Self {
             rpcs: Rpcs::new(config, watch.ticks())?,
             connections: Vec::new(),
-            maker: Maker::new(config, rest),
+            maker: Maker::new(config, rest, open),
             members: None,
             look_at: Timestamp::ZERO,
             watch,
@@ -227,7 +226,7 @@ impl<L: Connection> Balanced<L> {
         }
         match connection.come() {
             Some(Came::Up) => {
-                if let (Some(epoll), Some(socket)) = (&self.epoll, connection.look().and_then(L::socket)) {
+                if let (Some(epoll), Some(socket)) = (&self.epoll, connection.look().and_then(|link| link.socket())) {
                     // Without memory for this, its answers are found when others come.
                     let _ = epoll::add(epoll, socket, EventData::new_u64(server as u64), EventFlags::IN);
                 }
@@ -270,25 +269,6 @@ impl<L: Connection> Balanced<L> {
         }
     }
 
-    /// As [`Client::greet`](crate::Client::greet).
-    pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
-        self.maker.add_greeting(greeting.clone());
-        let (now, mut is_content) = (self.now(), false);
-        for server in 0..self.connections.len() {
-            let connection = &mut self.connections[server];
-            match connection.greet(&*greeting, &self.maker) {
-                Some(true) => is_content = true,
-                Some(false) => {
-                    connection.lose();
-                    self.rpcs.shut.insert(number(server));
-                    self.rpcs.servers.lose(now, number(server));
-                }
-                None => {}
-            }
-        }
-        is_content
-    }
-
     /// Takes the answers to health checks while no RPC is outstanding, so that a caller that never
     /// polls learns that a server has recovered.
     fn hear_health(&mut self, now: Timestamp) {
@@ -301,27 +281,6 @@ impl<L: Connection> Balanced<L> {
                 self.rpcs.push_ended(end);
             }
         }
-    }
-
-    pub(super) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        let now = self.now();
-        self.look_after(now);
-        self.hear_health(now);
-        let deadline = options.deadline.or(Some(self.maker.config.deadline).filter(|&deadline| deadline != Span::MAX));
-        let place = self.rpcs.begin(now, request, Options { deadline, ..options })?;
-        let (mut next, mut error) = (self.rpcs.first(now, place), SubmitError::ServerGone);
-        while let Some(server) = next {
-            let outgoing = Outgoing { place, server };
-            match self.send(now, outgoing) {
-                Ok(()) => return Ok(self.rpcs.ticket(place)),
-                Err(refused) => {
-                    next = self.rpcs.not_sent(now, outgoing, &refused);
-                    error = refused;
-                }
-            }
-        }
-        self.rpcs.forget(place);
-        Err(error)
     }
 
     fn send(&mut self, now: Timestamp, outgoing: Outgoing) -> Result<(), SubmitError> {
@@ -362,11 +321,6 @@ impl<L: Connection> Balanced<L> {
                 link.cancel(there);
             }
         }
-    }
-
-    pub(super) fn poll(&mut self) -> Option<Completion<'_>> {
-        let (ticket, result) = self.next_end()?;
-        Some(Completion { ticket, result: result.map(|bytes| self.rpcs.reply(bytes)) })
     }
 
     fn next_end(&mut self) -> Option<End> {
@@ -413,7 +367,66 @@ impl<L: Connection> Balanced<L> {
         }
     }
 
-    pub(super) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
+    fn links(&mut self) -> impl Iterator<Item = &mut (dyn Connection + 'static)> {
+        self.connections.iter_mut().filter_map(Member::link)
+    }
+
+    fn up(&self) -> impl Iterator<Item = &(dyn Connection + 'static)> {
+        self.connections.iter().filter_map(Member::look)
+    }
+}
+
+impl Connection for Balanced {
+    fn deadline(&self) -> Span {
+        self.maker.config.deadline
+    }
+
+    /// As [`Client::greet`](crate::Client::greet).
+    fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
+        self.maker.add_greeting(greeting.clone());
+        let (now, mut is_content) = (self.now(), false);
+        for server in 0..self.connections.len() {
+            let connection = &mut self.connections[server];
+            match connection.greet(&greeting, &self.maker) {
+                Some(true) => is_content = true,
+                Some(false) => {
+                    connection.lose();
+                    self.rpcs.shut.insert(number(server));
+                    self.rpcs.servers.lose(now, number(server));
+                }
+                None => {}
+            }
+        }
+        is_content
+    }
+
+    fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        let now = self.now();
+        self.look_after(now);
+        self.hear_health(now);
+        let deadline = options.deadline.or(Some(self.maker.config.deadline).filter(|&deadline| deadline != Span::MAX));
+        let place = self.rpcs.begin(now, request, Options { deadline, ..options })?;
+        let (mut next, mut error) = (self.rpcs.first(now, place), SubmitError::ServerGone);
+        while let Some(server) = next {
+            let outgoing = Outgoing { place, server };
+            match self.send(now, outgoing) {
+                Ok(()) => return Ok(self.rpcs.ticket(place)),
+                Err(refused) => {
+                    next = self.rpcs.not_sent(now, outgoing, &refused);
+                    error = refused;
+                }
+            }
+        }
+        self.rpcs.forget(place);
+        Err(error)
+    }
+
+    fn poll(&mut self) -> Option<Completion<'_>> {
+        let (ticket, result) = self.next_end()?;
+        Some(Completion { ticket, result: result.map(|bytes| self.rpcs.reply(bytes)) })
+    }
+
+    fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
         let now = self.now();
         for server in 0..self.connections.len() {
             let Self { connections, rpcs, health, .. } = self;
@@ -444,19 +457,19 @@ impl<L: Connection> Balanced<L> {
         }
     }
 
-    pub(super) fn cancel(&mut self, ticket: Ticket) -> bool {
+    fn cancel(&mut self, ticket: Ticket) -> bool {
         let is_outstanding = self.rpcs.cancel(ticket, CallError::Cancelled);
         let now = self.now();
         self.send_all(now);
         is_outstanding
     }
 
-    pub(super) fn flush(&mut self) {
-        self.links().for_each(L::flush);
+    fn flush(&mut self) {
+        self.links().for_each(|link| link.flush());
     }
 
     /// Sleeps if all answers come over UDP; over shared memory it yields the core for a moment.
-    pub(super) fn wait(&mut self, timeout: Span) {
+    fn wait(&mut self, timeout: Span) {
         self.flush();
         let timeout = self.due().map_or(timeout, |due| due.min(timeout));
         let mut sockets = Vec::with_capacity(self.connections.len());
@@ -474,27 +487,27 @@ impl<L: Connection> Balanced<L> {
         let _ = poll(&mut sockets, Some(&timeout));
     }
 
-    pub(super) fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
+    fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
         let bytes = call(self, request, options)?;
         Ok(self.rpcs.reply(bytes))
     }
 
-    pub(super) fn set_armed(&self, is_armed: bool) {
+    fn set_armed(&self, is_armed: bool) {
         self.is_armed.set(is_armed);
         self.up().for_each(|link| link.set_armed(is_armed));
     }
 
-    pub(super) fn take_wake_ups(&mut self) {
-        self.links().for_each(L::take_wake_ups);
+    fn take_wake_ups(&mut self) {
+        self.links().for_each(|link| link.take_wake_ups());
     }
 
-    pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.epoll.as_ref().map(AsFd::as_fd)
     }
 
-    pub(super) fn due(&mut self) -> Option<Span> {
+    fn due(&mut self) -> Option<Span> {
         let now = self.now();
-        let of_links = self.links().filter_map(L::due).min();
+        let of_links = self.links().filter_map(|link| link.due()).min();
         let of_rpcs = Rpcs::until(now, self.rpcs.due());
         // A connection in the making does not announce that it is ready.
         let is_coming = self.connections.iter().any(Member::is_coming);
@@ -503,50 +516,58 @@ impl<L: Connection> Balanced<L> {
     }
 
     #[cfg(feature = "tower")]
-    pub(super) fn has_room(&mut self) -> bool {
-        self.rpcs.has_room() && (self.links().any(L::has_room) || self.links().next().is_none())
+    fn has_room(&mut self) -> bool {
+        self.rpcs.has_room() && (self.links().any(|link| link.has_room()) || self.links().next().is_none())
     }
 
-    pub(super) fn paced_for(&mut self) -> Option<Span> {
-        self.links().filter_map(L::paced_for).min()
+    fn paced_for(&mut self) -> Option<Span> {
+        self.links().filter_map(|link| link.paced_for()).min()
     }
 
-    fn links(&mut self) -> impl Iterator<Item = &mut L> {
-        self.connections.iter_mut().filter_map(Member::link)
-    }
-
-    fn up(&self) -> impl Iterator<Item = &L> {
-        self.connections.iter().filter_map(Member::look)
-    }
-
-    pub(super) fn outstanding(&self) -> u32 {
+    fn outstanding(&self) -> u32 {
         self.rpcs.outstanding()
     }
 
-    pub(super) fn set_keys(&mut self, keys: &Keys) {
+    fn set_keys(&mut self, keys: &Keys) {
         self.maker.config.keys = keys.clone();
         self.links().for_each(|link| link.set_keys(keys));
     }
 
-    pub(super) fn bind_to_server(&mut self) {
+    fn bind_to_server(&mut self) {
         self.maker.is_bound = true;
-        self.links().for_each(L::bind_to_server);
+        self.links().for_each(|link| link.bind_to_server());
     }
 
-    pub(super) fn slo(&self) -> Span {
-        self.up().map(L::slo).filter(|&slo| slo > Span::ZERO).min().unwrap_or_default()
+    fn slo(&self) -> Span {
+        self.up().map(|link| link.slo()).filter(|&slo| slo > Span::ZERO).min().unwrap_or_default()
     }
 
-    pub(super) fn rpc_bytes_max(&self) -> u32 {
-        self.up().map(L::rpc_bytes_max).min().unwrap_or(0)
+    fn rpc_bytes_max(&self) -> u32 {
+        self.up().map(|link| link.rpc_bytes_max()).min().unwrap_or(0)
     }
 
-    pub(super) fn server_reply_bytes_max(&self) -> Option<u32> {
-        self.up().map(L::server_reply_bytes_max).max().flatten()
+    fn server_reply_bytes_max(&self) -> Option<u32> {
+        self.up().map(|link| link.server_reply_bytes_max()).max().flatten()
     }
 
-    pub(super) fn buffer_bytes(&self) -> usize {
-        self.up().map(L::buffer_bytes).sum()
+    fn buffer_bytes(&self) -> usize {
+        self.up().map(|link| link.buffer_bytes()).sum()
+    }
+
+    fn is_local(&self) -> bool {
+        self.connections.iter().any(|member| matches!(member.endpoint, Some(Endpoint::Shm(_))))
+    }
+
+    fn packet_bytes(&self) -> u32 {
+        0
+    }
+
+    fn submit_operation(&mut self, _: Ticket, _: &[u8]) -> Result<(), SubmitError> {
+        Err(SubmitError::NotOneSided)
+    }
+
+    fn has_several_servers(&self) -> bool {
+        true
     }
 }
 
@@ -582,7 +603,7 @@ fn name_of(endpoint: &Endpoint) -> u64 {
     hasher.finish()
 }
 
-impl<L: Connection> Caller for Balanced<L> {
+impl Caller for Balanced {
     type Place = usize;
     type Patience = Patience;
 
@@ -591,7 +612,7 @@ impl<L: Connection> Caller for Balanced<L> {
     }
 
     fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        Self::submit(self, request, options)
+        self.submit_with(request, options)
     }
 
     fn next_end(&mut self) -> Option<End> {

@@ -1,13 +1,15 @@
-//! The operations of a connection, to one server or to several.
+//! The operations of a connection: over shared memory or a network, or around another connection.
 
 use super::error::{CallError, ConnectError, SubmitError};
 use super::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
 use crate::endpoint::Endpoint;
+use crate::status::StatusReader;
 use nebula_nic::Span;
 use std::fmt;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 /// Whether a client may sleep and needs wake-ups. A client over UDP may sleep without them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,28 +18,68 @@ pub(super) enum Rest {
     Sleeps,
 }
 
-pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
-    fn connect_to(endpoint: Endpoint, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError>;
+/// A call over a connection, which returns the reply.
+pub type AskOne<'c> = dyn FnMut(&[u8]) -> Result<Vec<u8>, CallError> + 'c;
 
-    fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError>;
+/// Calls a server over a new connection with the given function. Returns whether to use the
+/// connection.
+pub type Greeting = dyn Fn(&mut AskOne<'_>) -> bool + Send + Sync;
+
+/// Makes a connection to one server.
+pub(super) type Open = fn(Endpoint, &ClientConfig, Rest) -> Result<Box<dyn Connection>, ConnectError>;
+
+pub(super) trait Connection: Send + fmt::Debug {
+    fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
+        self.submit_with(request, Options::default().key_hash(key_hash))
+    }
 
     fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError>;
 
     fn poll(&mut self) -> Option<Completion<'_>>;
 
-    fn flush(&mut self);
+    /// Sends requests that wait to share a datagram.
+    fn flush(&mut self) {}
 
     fn cancel(&mut self, ticket: Ticket) -> bool;
 
     fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError>;
 
-    fn set_keys(&mut self, keys: &Keys);
+    fn set_keys(&mut self, _keys: &Keys) {}
 
     /// Binds to this run of the server, as over shared memory; with several servers, to one run
     /// each.
-    fn bind_to_server(&mut self);
+    fn bind_to_server(&mut self) {}
+
+    /// Has `greeting` ask the server. Returns whether it accepted the server; `false` if others'
+    /// answers would be lost.
+    fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
+        self.outstanding() == 0 && greeting(&mut |request| self.call(request, Options::default()).map(<[u8]>::to_vec))
+    }
 
     fn outstanding(&self) -> u32;
+
+    /// The longest wait for an RPC; [`Span::MAX`] without limit.
+    fn deadline(&self) -> Span;
+
+    /// Whether a server does not read the time limit in a header, as over shared memory.
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    /// The time limit that a request must carry itself.
+    fn waits_for(&self, options: &Options) -> Option<Span> {
+        let waits = options.deadline.unwrap_or(Span::MAX).min(self.deadline());
+        (waits != Span::MAX && self.is_local()).then_some(waits)
+    }
+
+    fn has_several_servers(&self) -> bool {
+        false
+    }
+
+    /// The server's counters, over shared memory.
+    fn status(&self) -> Option<&StatusReader> {
+        None
+    }
 
     fn slo(&self) -> Span;
 
@@ -51,32 +93,34 @@ pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
 
     /// Over shared memory: asks the server for a wake-up, or for none. A caller that asks for one
     /// must look at all outstanding RPCs afterwards.
-    fn set_armed(&self, is_armed: bool);
+    fn set_armed(&self, _is_armed: bool) {}
 
-    fn take_wake_ups(&mut self);
+    fn take_wake_ups(&mut self) {}
 
     /// Whether the socket is readable at times although no task sleeps: then it is watched only
     /// while one does.
-    fn is_watched_on_request(&self) -> bool;
+    fn is_watched_on_request(&self) -> bool {
+        true
+    }
 
     fn socket(&self) -> Option<BorrowedFd<'_>>;
 
     /// How long until something is due without an answer: a deadline, a retransmission.
     fn due(&mut self) -> Option<Span>;
 
+    /// Whether a short request can be sent, or would fail at once.
     #[cfg(feature = "tower")]
     fn has_room(&mut self) -> bool;
 
     /// How long there is no room for an RPC, whatever is answered.
-    fn paced_for(&mut self) -> Option<Span>;
+    fn paced_for(&mut self) -> Option<Span> {
+        None
+    }
 
     fn wait(&mut self, timeout: Span);
 
     /// Payload bytes of a packet, for one-sided operations.
     fn packet_bytes(&self) -> u32;
-
-    /// As [`poll`](Self::poll), for one-sided operations.
-    fn poll_next(&mut self) -> Option<Completion<'_>>;
 
     fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError>;
 }

@@ -34,8 +34,8 @@ const SPINS: u32 = 2048;
 const NAP: Span = Span::from_us(100);
 
 #[derive(Debug)]
-pub(crate) struct OneSided<C> {
-    pub(super) carrier: C,
+pub(crate) struct OneSided {
+    pub(super) carrier: Box<dyn Connection>,
     mapped: Vec<Mapped>,
     operations: Box<[Operation]>,
     free: Vec<u32>,
@@ -49,8 +49,8 @@ pub(crate) struct OneSided<C> {
     timeout: Duration,
 }
 
-impl<C: Connection> OneSided<C> {
-    pub(crate) fn new(carrier: C, mapped: Vec<Mapped>, config: &ClientConfig) -> Self {
+impl OneSided {
+    pub(crate) fn new(carrier: Box<dyn Connection>, mapped: Vec<Mapped>, config: &ClientConfig) -> Self {
         let slots = config.slots.next_power_of_two();
         Self {
             carrier,
@@ -96,40 +96,6 @@ impl<C: Connection> OneSided<C> {
             }
         }
         Ok(ticket)
-    }
-
-    #[inline]
-    pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
-        if let Some(place) = self.next_ended() {
-            return Some(self.operations[place as usize].completion());
-        }
-        self.send();
-        let completion = self.carrier.poll_next()?;
-        if !completion.ticket.is_one_sided() {
-            return Some(completion);
-        }
-        let (place, block) = parts(completion.ticket);
-        self.blocks -= 1;
-        let operation = &mut self.operations[place as usize];
-        if operation.is_short {
-            if let Some(result) = operation.end_short(completion.result) {
-                self.handed = Some(place);
-                return Some(Completion { ticket: operation.ticket, result });
-            }
-            queue_again(operation, &mut self.waiting, place);
-            return None;
-        }
-        match operation.absorb(block, completion.result) {
-            Absorbed::Open => None,
-            Absorbed::Again => {
-                queue_again(operation, &mut self.waiting, place);
-                None
-            }
-            Absorbed::Over => {
-                self.handed = Some(place);
-                Some(self.operations[place as usize].completion())
-            }
-        }
     }
 
     /// The operation that ended first. The one handed out before becomes free.
@@ -183,44 +149,8 @@ impl<C: Connection> OneSided<C> {
         true
     }
 
-    pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
-        loop {
-            let blocks = self.blocks;
-            if let Some(completion) = self.poll() {
-                visit(completion);
-                continue;
-            }
-            // A block may have ended without its operation.
-            if self.blocks == blocks && self.ended.is_empty() {
-                return;
-            }
-        }
-    }
-
-    /// Ends an operation once its blocks in flight are answered. Returns whether it was
-    /// outstanding.
-    pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
-        if !ticket.is_one_sided() {
-            return self.carrier.cancel(ticket);
-        }
-        let place = self.place(ticket);
-        let operation = &mut self.operations[place];
-        // One that is over waits to be handed out; one that waits to send ends at its turn.
-        let is_outstanding = operation.ticket == ticket && operation.is_open() && !operation.is_over();
-        if is_outstanding {
-            operation.fail(CallError::Cancelled);
-        }
-        is_outstanding
-    }
-
     fn place(&self, ticket: Ticket) -> usize {
         usize::try_from(ticket.0 & (self.operations.len() as u64 - 1)).unwrap_or(0)
-    }
-
-    #[inline]
-    pub(crate) fn outstanding(&self) -> u32 {
-        let operations = self.operations.len() - self.free.len() - usize::from(self.handed.is_some());
-        self.carrier.outstanding() - self.blocks + u32::try_from(operations).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn finish(&mut self, ticket: Ticket) -> Result<&[u8], CallError> {
@@ -256,6 +186,76 @@ impl<C: Connection> OneSided<C> {
     fn find_end(&mut self, ticket: Ticket) -> Option<u32> {
         let ended = self.poll()?.ticket;
         if ended == ticket { self.handed } else { None }
+    }
+
+    #[inline]
+    pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
+        if let Some(place) = self.next_ended() {
+            return Some(self.operations[place as usize].completion());
+        }
+        self.send();
+        let completion = self.carrier.poll()?;
+        if !completion.ticket.is_one_sided() {
+            return Some(completion);
+        }
+        let (place, block) = parts(completion.ticket);
+        self.blocks -= 1;
+        let operation = &mut self.operations[place as usize];
+        if operation.is_short {
+            if let Some(result) = operation.end_short(completion.result) {
+                self.handed = Some(place);
+                return Some(Completion { ticket: operation.ticket, result });
+            }
+            queue_again(operation, &mut self.waiting, place);
+            return None;
+        }
+        match operation.absorb(block, completion.result) {
+            Absorbed::Open => None,
+            Absorbed::Again => {
+                queue_again(operation, &mut self.waiting, place);
+                None
+            }
+            Absorbed::Over => {
+                self.handed = Some(place);
+                Some(self.operations[place as usize].completion())
+            }
+        }
+    }
+
+    pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
+        loop {
+            let blocks = self.blocks;
+            if let Some(completion) = self.poll() {
+                visit(completion);
+                continue;
+            }
+            // A block may have ended without its operation.
+            if self.blocks == blocks && self.ended.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Ends an operation once its blocks in flight are answered. Returns whether it was
+    /// outstanding.
+    pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
+        if !ticket.is_one_sided() {
+            return self.carrier.cancel(ticket);
+        }
+        let place = self.place(ticket);
+        let operation = &mut self.operations[place];
+        // One that is over waits to be handed out; one that waits to send ends at its turn.
+        let is_outstanding = operation.ticket == ticket && operation.is_open() && !operation.is_over();
+        if is_outstanding {
+            operation.fail(CallError::Cancelled);
+        }
+        is_outstanding
+    }
+
+    #[inline]
+    pub(crate) fn outstanding(&self) -> u32 {
+        let operations = self.operations.len() - self.free.len() - usize::from(self.handed.is_some());
+        self.carrier.outstanding() - self.blocks + u32::try_from(operations).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn wait(&mut self, timeout: Span) {

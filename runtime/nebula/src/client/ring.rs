@@ -14,6 +14,7 @@ use nebula_nic::TransferId;
 use nebula_sys::clock::Clock;
 use nebula_sys::copy::store_bytes;
 use nebula_sys::lines::RingMemory;
+use nebula_sys::places::Places;
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use nebula_sys::sync::{AtomicU64, Ordering};
@@ -88,7 +89,9 @@ pub(crate) struct Ring {
     oldest: u32,
     /// Slots that may be in use; zero once the server is gone.
     room: u32,
-    entries: Box<[Entry]>,
+    entries: Places<Entry>,
+    /// Entries from `oldest` on that are over.
+    over: u32,
     polls: u32,
     idles: u32,
     rover: u32,
@@ -182,7 +185,8 @@ impl Ring {
             next: 0,
             oldest: 0,
             room: geometry.slots,
-            entries: vec![Entry::default(); geometry.slots as usize].into(),
+            entries: Places::new(geometry.slots),
+            over: 0,
             polls: 0,
             idles: 0,
             rover: 0,
@@ -215,8 +219,7 @@ impl Ring {
 
     #[inline(always)]
     fn entry(&mut self, position: u32) -> &mut Entry {
-        let mask = self.entries.len() - 1;
-        &mut self.entries[position as usize & mask]
+        self.entries.at_mut(position)
     }
 
     #[cold]
@@ -318,14 +321,14 @@ impl Ring {
         }
         #[expect(clippy::cast_possible_truncation, reason = "the low half")]
         let bytes = line[1].load(Ordering::Relaxed) as u32;
-        let Entry { token, span, state, .. } = self.entries[position as usize & (self.entries.len() - 1)];
+        let Entry { token, span, state, .. } = *self.entries.at(position);
         if state != State::Sent || bytes > most {
             return Next::Other;
         }
         slots.load_whole(line, position, into, bytes as usize);
         self.oldest = position.wrapping_add(span.into());
-        if self.oldest != self.next && self.entry(self.oldest).state == State::Over {
-            self.end(self.oldest);
+        if self.over > 0 {
+            self.free_over();
         }
         Next::Reply { token, bytes }
     }
@@ -392,12 +395,19 @@ impl Ring {
     #[inline(always)]
     pub(crate) fn end(&mut self, position: u32) {
         self.entry(position).state = State::Over;
-        while self.oldest != self.next {
-            let oldest = *self.entry(self.oldest);
-            if oldest.state != State::Over {
+        self.over += 1;
+        self.free_over();
+    }
+
+    #[inline]
+    fn free_over(&mut self) {
+        while self.over > 0 {
+            let Entry { state, span, .. } = *self.entry(self.oldest);
+            if state != State::Over {
                 break;
             }
-            self.oldest = self.oldest.wrapping_add(oldest.span.into());
+            self.oldest = self.oldest.wrapping_add(span.into());
+            self.over -= 1;
         }
     }
 
@@ -405,7 +415,7 @@ impl Ring {
     pub(crate) fn cancel(&self, token: u64) {
         let mut position = self.oldest;
         while self.tells_cancels && position != self.next {
-            let entry = self.entries[position as usize & (self.entries.len() - 1)];
+            let entry = *self.entries.at(position);
             if entry.token == token && entry.state != State::Over {
                 self.slots().cancel(position, entry.span.into());
                 return;

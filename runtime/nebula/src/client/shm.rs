@@ -1,6 +1,7 @@
 //! A client over shared memory: a ring of slots that it owns, and the server's counters.
 
 use super::call::{Caller, call};
+use super::connection::Connection;
 use super::retained::Retained;
 use super::ring::{self, Answered, Entry, Next, Ring, State};
 use crate::client::error::{CallError, ConnectError, SubmitError};
@@ -19,7 +20,7 @@ use nebula_sys::copy::{UNIT_BYTES, store_bytes};
 use nebula_sys::fork::ForkMark;
 use nebula_sys::sync::AtomicU64;
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Polls without a result before other slots, deadlines and the server are checked.
@@ -129,21 +130,6 @@ impl ShmClient {
         })
     }
 
-    /// A request that lies in one cache line with its header, or else [`submit_longer`]. Apart, so
-    /// that the registers for a longer copy are saved for it alone.
-    ///
-    /// [`submit_longer`]: Self::submit_longer
-    #[inline(always)]
-    pub(crate) fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
-        let bytes = request.len();
-        if bytes > IN_LINE_BYTES || !self.goes_short(bytes) {
-            return self.submit_longer(request, key_hash);
-        }
-        let token = self.begin_short();
-        self.ring.send_line(token, bytes as u64 | u64::from(key_hash) << 32, request);
-        Ok(Ticket(token))
-    }
-
     /// Whether a request of `bytes` bytes can be sent the short way, now.
     #[inline(always)]
     fn goes_short(&self, bytes: usize) -> bool {
@@ -205,49 +191,8 @@ impl ShmClient {
         Some(Ticket(token))
     }
 
-    #[inline(never)]
-    pub(crate) fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        // The ring is the parent's, which writes there too.
-        if self.mark.is_forked() {
-            return Err(SubmitError::Forked);
-        }
-        let bytes = u32::try_from(request.len()).ok().filter(|&bytes| bytes <= self.rpc_bytes_max);
-        let Some(bytes) = bytes else {
-            return Err(SubmitError::TooLarge { bytes: request.len(), max: self.rpc_bytes_max });
-        };
-        let span = self.span(bytes);
-        // Retries go first, or they might wait without limit.
-        if !self.ring.has_room(span) || !self.resends.is_empty() {
-            return Err(self.ring.refusal());
-        }
-        self.is_timed |= options.deadline.is_some();
-        let token = self.next_ticket;
-        let tid = if self.is_timed { Some(self.track(token, bytes, options)?) } else { None };
-        self.next_ticket += 1;
-        self.sent += u32::from(tid.is_none());
-        self.retained.keep(token, request);
-        self.ring.send(entry(token, tid, span), request, options.key_hash);
-        Ok(Ticket(token))
-    }
-
-    pub(crate) fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
-        if self.mark.is_forked() {
-            return Err(SubmitError::Forked);
-        }
-        if !self.ring.has_room(1) {
-            return Err(self.ring.refusal());
-        }
-        self.sent += 1;
-        self.ring.send_operation(token.0, message);
-        Ok(())
-    }
-
     pub(crate) fn take_regions(&mut self) -> Vec<(Mappable, OwnedFd)> {
         std::mem::take(&mut self.regions)
-    }
-
-    pub(crate) fn packet_bytes(&self) -> u32 {
-        self.ring.geometry().mtu_bytes
     }
 
     /// Gives an RPC to the requester too. Returns its number there.
@@ -258,23 +203,6 @@ impl ShmClient {
             None => self.requester.begin_call(now, call),
         };
         begun.map(|packets| packets.tid()).map_err(|_| SubmitError::Full)
-    }
-
-    /// Ends an RPC; its answer is ignored and frees its slots. A mark in the slot notifies the
-    /// server.
-    pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
-        let is_outstanding = match self.requester.find(ticket.0) {
-            Some(place) => self.requester.end(place).is_some(),
-            None => self.forsake(ticket.0),
-        };
-        if is_outstanding {
-            if !self.mark.is_forked() {
-                self.ring.cancel(ticket.0);
-            }
-            self.retained.drop_request(ticket.0);
-            self.ended.push_back((ticket, CallError::Cancelled));
-        }
-        is_outstanding
     }
 
     fn forsake(&mut self, token: u64) -> bool {
@@ -288,15 +216,6 @@ impl ShmClient {
         });
         self.sent -= u32::from(is_found);
         is_found
-    }
-
-    #[inline(always)]
-    pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
-        match self.glance() {
-            Glance::Reply(ticket, bytes) => Some(Completion { ticket, result: Ok(self.taken(bytes)) }),
-            Glance::Nothing => None,
-            Glance::Otherwise => self.poll_otherwise(),
-        }
     }
 
     /// The first half of [`poll`](Self::poll), enough for most polls. Its results are numbers,
@@ -362,17 +281,6 @@ impl ShmClient {
         Some(Completion { ticket, result: Err(error) })
     }
 
-    /// Calls `visit` with every RPC that has ended. Looks at each outstanding one.
-    pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
-        // Most have ended in their order.
-        while let Glance::Reply(ticket, bytes) = self.glance() {
-            visit(Completion { ticket, result: Ok(self.taken(bytes)) });
-        }
-        if self.sent + self.requester.outstanding() > 0 || !self.ended.is_empty() || self.is_timed {
-            self.take_others(visit);
-        }
-    }
-
     #[inline(never)]
     fn take_others(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
         if self.mark.is_forked() {
@@ -393,60 +301,6 @@ impl ShmClient {
         while let Some((ticket, error)) = self.ended.pop_front() {
             visit(Completion { ticket, result: Err(error) });
         }
-    }
-
-    pub(crate) fn take_wake_ups(&mut self) {
-        if self.ring.take_wake_ups() {
-            self.give_up_all(Some(&CallError::ServerGone));
-        }
-    }
-
-    /// Whether a short request can be sent, or would fail at once.
-    #[cfg(feature = "tower")]
-    pub(crate) fn has_room(&mut self) -> bool {
-        let span = self.span(0);
-        (self.ring.has_room(span) && self.resends.is_empty()) || self.ring.looks_gone() || self.mark.is_forked()
-    }
-
-    pub(crate) fn due(&self) -> Option<Span> {
-        if !self.is_timed || self.requester.outstanding() == 0 {
-            return None;
-        }
-        Some(self.requester.poll_timeout()? - self.now())
-    }
-
-    pub(crate) fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
-        let bytes = call(self, request, options)?;
-        Ok(&self.reply[..bytes])
-    }
-
-    #[inline]
-    pub(crate) fn outstanding(&self) -> u32 {
-        self.sent + self.requester.outstanding() + u32::try_from(self.ended.len()).unwrap_or(u32::MAX)
-    }
-
-    pub(crate) fn status(&self) -> &StatusReader {
-        &self.status
-    }
-
-    pub(crate) fn slo(&self) -> Span {
-        self.slo
-    }
-
-    pub(crate) fn rpc_bytes_max(&self) -> u32 {
-        self.rpc_bytes_max
-    }
-
-    pub(crate) fn server_reply_bytes_max(&self) -> Option<u32> {
-        self.server_reply_bytes_max
-    }
-
-    pub(crate) fn buffer_bytes(&self) -> usize {
-        self.ring.geometry().bytes()
-    }
-
-    pub(crate) fn wait(&self, timeout: Span) {
-        if timeout < YIELD_FROM { std::hint::spin_loop() } else { std::thread::yield_now() }
     }
 
     #[inline(always)]
@@ -550,10 +404,6 @@ impl ShmClient {
         self.resend();
     }
 
-    pub(crate) const fn deadline(&self) -> Span {
-        self.deadline
-    }
-
     /// Ends every outstanding RPC, and reports `error` if there is one.
     #[cold]
     fn give_up_all(&mut self, error: Option<&CallError>) {
@@ -594,6 +444,175 @@ impl ShmClient {
             }
             self.resends.pop_front();
         }
+    }
+}
+
+impl Connection for ShmClient {
+    /// A request that lies in one cache line with its header, or else [`submit_longer`]. Apart, so
+    /// that the registers for a longer copy are saved for it alone.
+    ///
+    /// [`submit_longer`]: Self::submit_longer
+    #[inline(always)]
+    fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
+        let bytes = request.len();
+        if bytes > IN_LINE_BYTES || !self.goes_short(bytes) {
+            return self.submit_longer(request, key_hash);
+        }
+        let token = self.begin_short();
+        self.ring.send_line(token, bytes as u64 | u64::from(key_hash) << 32, request);
+        Ok(Ticket(token))
+    }
+
+    #[inline(never)]
+    fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        // The ring is the parent's, which writes there too.
+        if self.mark.is_forked() {
+            return Err(SubmitError::Forked);
+        }
+        let bytes = u32::try_from(request.len()).ok().filter(|&bytes| bytes <= self.rpc_bytes_max);
+        let Some(bytes) = bytes else {
+            return Err(SubmitError::TooLarge { bytes: request.len(), max: self.rpc_bytes_max });
+        };
+        let span = self.span(bytes);
+        // Retries go first, or they might wait without limit.
+        if !self.ring.has_room(span) || !self.resends.is_empty() {
+            return Err(self.ring.refusal());
+        }
+        self.is_timed |= options.deadline.is_some();
+        let token = self.next_ticket;
+        let tid = if self.is_timed { Some(self.track(token, bytes, options)?) } else { None };
+        self.next_ticket += 1;
+        self.sent += u32::from(tid.is_none());
+        self.retained.keep(token, request);
+        self.ring.send(entry(token, tid, span), request, options.key_hash);
+        Ok(Ticket(token))
+    }
+
+    fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
+        if self.mark.is_forked() {
+            return Err(SubmitError::Forked);
+        }
+        if !self.ring.has_room(1) {
+            return Err(self.ring.refusal());
+        }
+        self.sent += 1;
+        self.ring.send_operation(token.0, message);
+        Ok(())
+    }
+
+    fn packet_bytes(&self) -> u32 {
+        self.ring.geometry().mtu_bytes
+    }
+
+    /// Ends an RPC; its answer is ignored and frees its slots. A mark in the slot notifies the
+    /// server.
+    fn cancel(&mut self, ticket: Ticket) -> bool {
+        let is_outstanding = match self.requester.find(ticket.0) {
+            Some(place) => self.requester.end(place).is_some(),
+            None => self.forsake(ticket.0),
+        };
+        if is_outstanding {
+            if !self.mark.is_forked() {
+                self.ring.cancel(ticket.0);
+            }
+            self.retained.drop_request(ticket.0);
+            self.ended.push_back((ticket, CallError::Cancelled));
+        }
+        is_outstanding
+    }
+
+    #[inline(always)]
+    fn poll(&mut self) -> Option<Completion<'_>> {
+        match self.glance() {
+            Glance::Reply(ticket, bytes) => Some(Completion { ticket, result: Ok(self.taken(bytes)) }),
+            Glance::Nothing => None,
+            Glance::Otherwise => self.poll_otherwise(),
+        }
+    }
+
+    /// Calls `visit` with every RPC that has ended. Looks at each outstanding one.
+    fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
+        // Most have ended in their order.
+        while let Glance::Reply(ticket, bytes) = self.glance() {
+            visit(Completion { ticket, result: Ok(self.taken(bytes)) });
+        }
+        if self.sent + self.requester.outstanding() > 0 || !self.ended.is_empty() || self.is_timed {
+            self.take_others(visit);
+        }
+    }
+
+    fn take_wake_ups(&mut self) {
+        if self.ring.take_wake_ups() {
+            self.give_up_all(Some(&CallError::ServerGone));
+        }
+    }
+
+    /// Whether a short request can be sent, or would fail at once.
+    #[cfg(feature = "tower")]
+    fn has_room(&mut self) -> bool {
+        let span = self.span(0);
+        (self.ring.has_room(span) && self.resends.is_empty()) || self.ring.looks_gone() || self.mark.is_forked()
+    }
+
+    fn due(&mut self) -> Option<Span> {
+        if !self.is_timed || self.requester.outstanding() == 0 {
+            return None;
+        }
+        Some(self.requester.poll_timeout()? - self.now())
+    }
+
+    fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
+        let bytes = call(self, request, options)?;
+        Ok(&self.reply[..bytes])
+    }
+
+    #[inline]
+    fn outstanding(&self) -> u32 {
+        self.sent + self.requester.outstanding() + u32::try_from(self.ended.len()).unwrap_or(u32::MAX)
+    }
+
+    fn status(&self) -> Option<&StatusReader> {
+        Some(&self.status)
+    }
+
+    fn slo(&self) -> Span {
+        self.slo
+    }
+
+    fn rpc_bytes_max(&self) -> u32 {
+        self.rpc_bytes_max
+    }
+
+    fn server_reply_bytes_max(&self) -> Option<u32> {
+        self.server_reply_bytes_max
+    }
+
+    fn buffer_bytes(&self) -> usize {
+        self.ring.geometry().bytes()
+    }
+
+    fn wait(&mut self, timeout: Span) {
+        if timeout < YIELD_FROM { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+
+    fn deadline(&self) -> Span {
+        self.deadline
+    }
+
+    fn set_armed(&self, is_armed: bool) {
+        self.ring.set_armed(is_armed);
+    }
+
+    fn is_watched_on_request(&self) -> bool {
+        false
+    }
+
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.ring.socket())
+    }
+
+    fn is_local(&self) -> bool {
+        true
     }
 }
 

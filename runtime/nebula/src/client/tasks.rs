@@ -21,9 +21,7 @@ mod tower;
 
 pub use call::Call;
 
-use crate::client::connection::Connection;
 use crate::client::error::ConnectError;
-use crate::client::link::Link;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
 use crate::endpoint::IntoEndpoints;
@@ -185,7 +183,7 @@ impl AsyncClient {
     }
 
     #[doc(hidden)]
-    pub fn greet(&self, greeting: Arc<super::balanced::Greeting>) -> bool {
+    pub fn greet(&self, greeting: Arc<super::connection::Greeting>) -> bool {
         self.shared.with(|state| state.link.greet(greeting))
     }
 
@@ -202,7 +200,7 @@ impl AsyncClient {
 
     #[doc(hidden)]
     pub fn has_several_servers(&self) -> bool {
-        self.shared.with(|state| matches!(state.link, Link::Balanced(_)))
+        self.shared.with(|state| state.link.has_several_servers())
     }
 
     /// The server's counters, over shared memory.

@@ -24,9 +24,11 @@ mod session;
 mod unwanted;
 
 use crate::client::call::{Caller, Patience, call};
+use crate::client::connection::Connection;
 use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options, Wait};
+use crate::config::key::Keys;
 use crate::endpoint::Endpoint;
 use crate::net::{Environment, KernelWire, TcpClientWire, Time, Wire, random_bytes, xdp};
 use crate::yielding::Yielding;
@@ -44,7 +46,7 @@ const REFUSED_FOR: Span = Span::from_ms(100);
 #[derive(Debug)]
 pub(crate) struct UdpClient {
     wire: Box<dyn Wire>,
-    pub(super) session: Session,
+    session: Session,
     call_timeout: Span,
     wait: Wait,
     silent_ticks: Option<u64>,
@@ -126,44 +128,6 @@ impl UdpClient {
     }
 
     #[inline]
-    pub(crate) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        if self.session.is_forked() {
-            return Err(SubmitError::Forked);
-        }
-        let ticket = self.session.submit(request, options)?;
-        if self.session.is_to_send_at_once() {
-            self.flush();
-        }
-        Ok(ticket)
-    }
-
-    #[inline]
-    pub(crate) fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
-        if self.session.is_forked() {
-            return Err(SubmitError::Forked);
-        }
-        self.session.submit_operation(token, message)?;
-        if self.session.is_operation_to_send_at_once() {
-            self.flush();
-        }
-        Ok(())
-    }
-
-    /// Payload bytes of a packet; the least possible until the server has answered.
-    pub(crate) fn packet_bytes(&self) -> u32 {
-        self.session.mtu.bytes()
-    }
-
-    #[inline]
-    pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
-        if self.session.done.is_empty() {
-            self.turn();
-        }
-        let (ticket, result) = self.take()?;
-        Some(Completion { ticket, result: result.map(|slice| self.session.done.bytes(slice)) })
-    }
-
-    #[inline]
     fn take(&mut self) -> Option<(Ticket, Result<Slice, CallError>)> {
         let taken = self.session.done.take()?;
         self.session.handed_out(taken.place);
@@ -208,15 +172,55 @@ impl UdpClient {
             self.yielding.wait_since(*self.silent_ticks.get_or_insert(ticks));
         }
     }
+}
 
-    pub(crate) fn flush(&mut self) {
+impl Connection for UdpClient {
+    #[inline]
+    fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        if self.session.is_forked() {
+            return Err(SubmitError::Forked);
+        }
+        let ticket = self.session.submit(request, options)?;
+        if self.session.is_to_send_at_once() {
+            self.flush();
+        }
+        Ok(ticket)
+    }
+
+    #[inline]
+    fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
+        if self.session.is_forked() {
+            return Err(SubmitError::Forked);
+        }
+        self.session.submit_operation(token, message)?;
+        if self.session.is_operation_to_send_at_once() {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// Payload bytes of a packet; the least possible until the server has answered.
+    fn packet_bytes(&self) -> u32 {
+        self.session.mtu.bytes()
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<Completion<'_>> {
+        if self.session.done.is_empty() {
+            self.turn();
+        }
+        let (ticket, result) = self.take()?;
+        Some(Completion { ticket, result: result.map(|slice| self.session.done.bytes(slice)) })
+    }
+
+    fn flush(&mut self) {
         if self.session.has_to_send() && !self.session.is_forked() {
             self.session.tick();
             self.session.transmit(&mut *self.wire);
         }
     }
 
-    pub(crate) fn wait(&mut self, timeout: Span) {
+    fn wait(&mut self, timeout: Span) {
         if !self.session.done.is_empty() {
             return;
         }
@@ -230,7 +234,7 @@ impl UdpClient {
         }
     }
 
-    pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
+    fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
         loop {
             let mut found = false;
             while let Some(completion) = self.poll() {
@@ -243,13 +247,62 @@ impl UdpClient {
         }
     }
 
-    pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.wire.descriptor()
     }
 
-    pub(crate) fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
+    fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
         let slice = call(self, request, options)?;
         Ok(self.session.done.bytes(slice))
+    }
+
+    fn cancel(&mut self, ticket: Ticket) -> bool {
+        self.session.cancel(ticket)
+    }
+
+    fn set_keys(&mut self, keys: &Keys) {
+        self.session.set_keys(keys);
+    }
+
+    fn bind_to_server(&mut self) {
+        self.session.bind_to_server();
+    }
+
+    fn outstanding(&self) -> u32 {
+        self.session.outstanding()
+    }
+
+    fn deadline(&self) -> Span {
+        self.session.deadline()
+    }
+
+    fn slo(&self) -> Span {
+        self.session.slo()
+    }
+
+    fn rpc_bytes_max(&self) -> u32 {
+        self.session.rpc_bytes_max()
+    }
+
+    fn server_reply_bytes_max(&self) -> Option<u32> {
+        self.session.server_reply_bytes_max()
+    }
+
+    fn buffer_bytes(&self) -> usize {
+        self.session.buffer_bytes()
+    }
+
+    fn due(&mut self) -> Option<Span> {
+        self.session.due()
+    }
+
+    #[cfg(feature = "tower")]
+    fn has_room(&mut self) -> bool {
+        self.session.has_room()
+    }
+
+    fn paced_for(&mut self) -> Option<Span> {
+        self.session.paced_for()
     }
 }
 
@@ -263,7 +316,7 @@ impl Caller for UdpClient {
 
     #[inline]
     fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        UdpClient::submit(self, request, options)
+        self.submit_with(request, options)
     }
 
     #[inline]
@@ -320,14 +373,14 @@ mod tests {
         let environment = Environment::machine(KernelWire::connect(at).unwrap()).unwrap();
         let config = ClientConfig::default().key(Key::new([1; 32]));
         let mut client = UdpClient::connect_over(at, environment, &config).unwrap();
-        let ticket = client.submit(b"before", Options::default()).unwrap();
+        let ticket = client.submit_with(b"before", Options::default()).unwrap();
         assert!(client.poll().is_none());
         assert!(sends(), "a hello");
         client.session.mark.wipe();
         assert!(
             matches!(client.poll(), Some(Completion { ticket: ended, result: Err(CallError::Forked) }) if ended == ticket)
         );
-        assert_eq!(client.submit(b"after", Options::default()), Err(SubmitError::Forked));
+        assert_eq!(client.submit_with(b"after", Options::default()), Err(SubmitError::Forked));
         assert_eq!(client.call(b"after", Options::default()), Err(CallError::NotSent(SubmitError::Forked)));
         client.flush();
         client.wait(Span::from_ms(30));

@@ -1,9 +1,9 @@
 //! One of several servers, and the connection to it, which is made again after a loss.
 
-use crate::client::connection::{Connection, Rest};
-use crate::client::error::{CallError, ConnectError};
+use crate::client::connection::{Connection, Greeting, Open, Rest};
+use crate::client::error::ConnectError;
 use crate::client::ticket::Ticket;
-use crate::config::client::{ClientConfig, Options};
+use crate::config::client::ClientConfig;
 use crate::endpoint::Endpoint;
 use nebula_nic::Timestamp;
 use nebula_requester::RetryPolicy;
@@ -11,17 +11,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// A call over a connection, which returns the reply.
-pub type AskOne<'c> = dyn FnMut(&[u8]) -> Result<Vec<u8>, CallError> + 'c;
-
-/// Calls a server over a new connection with the given function. Returns whether to use the
-/// connection.
-pub type Greeting = dyn Fn(&mut AskOne<'_>) -> bool + Send + Sync;
-
 #[derive(Clone)]
 pub(super) struct Maker {
     pub(super) config: ClientConfig,
     pub(super) rest: Rest,
+    open: Open,
     /// Binds each connection to one run of its server.
     pub(super) is_bound: bool,
     greetings: Vec<Arc<Greeting>>,
@@ -41,47 +35,46 @@ pub(super) enum Unmade {
 
 impl Maker {
     /// Connections do not retry after a NACK: the client decides that for all servers together.
-    pub(super) fn new(config: &ClientConfig, rest: Rest) -> Self {
+    pub(super) fn new(config: &ClientConfig, rest: Rest, open: Open) -> Self {
         let config = ClientConfig { retry: RetryPolicy::GiveUp, ..config.clone() };
-        Self { config, rest, is_bound: false, greetings: Vec::new() }
+        Self { config, rest, open, is_bound: false, greetings: Vec::new() }
     }
 
     pub(super) fn add_greeting(&mut self, greeting: Arc<Greeting>) {
         self.greetings.push(greeting);
     }
 
-    fn make<L: Connection>(&self, endpoint: Endpoint) -> Result<L, Unmade> {
-        let mut link = L::connect_to(endpoint, &self.config, self.rest).map_err(Unmade::Failed)?;
+    fn make(&self, endpoint: Endpoint) -> Result<Box<dyn Connection>, Unmade> {
+        let mut link = (self.open)(endpoint, &self.config, self.rest).map_err(Unmade::Failed)?;
         if self.is_bound {
             link.bind_to_server();
         }
-        let fits = self.greetings.iter().all(|greeting| greet(&mut link, &**greeting));
+        let fits = self.greetings.iter().all(|greeting| link.greet(greeting.clone()));
         if fits { Ok(link) } else { Err(Unmade::Unfit) }
     }
 
-    fn begin<L: Connection>(&self, endpoint: Endpoint) -> std::io::Result<JoinHandle<Result<L, Unmade>>> {
+    fn begin(&self, endpoint: Endpoint) -> std::io::Result<Making> {
         let maker = self.clone();
         let builder = std::thread::Builder::new().name("nebula-connect".to_owned());
-        builder.spawn(move || maker.make::<L>(endpoint))
+        builder.spawn(move || maker.make(endpoint))
     }
 }
 
-pub(crate) fn greet<L: Connection>(link: &mut L, greeting: &Greeting) -> bool {
-    greeting(&mut |request| link.call(request, Options::default()).map(<[u8]>::to_vec))
-}
+/// A thread that makes a connection.
+type Making = JoinHandle<Result<Box<dyn Connection>, Unmade>>;
 
 #[derive(Debug)]
-enum State<L> {
-    Up(Box<L>),
+enum State {
+    Up(Box<dyn Connection>),
     Down,
-    Coming(JoinHandle<Result<L, Unmade>>),
+    Coming(Making),
 }
 
 #[derive(Debug)]
-pub(super) struct Member<L> {
+pub(super) struct Member {
     /// `None` over a network of the caller's: the connection is never made again.
     pub(super) endpoint: Option<Endpoint>,
-    state: State<L>,
+    state: State,
     /// The places of the RPCs outstanding here, by their tickets modulo the slots.
     places: Box<[u32]>,
     /// An RPC was lost here: the connection closes once nothing is outstanding.
@@ -97,27 +90,27 @@ pub(super) enum Came {
     Failed(Unmade),
 }
 
-impl<L: Connection> Member<L> {
+impl Member {
     pub(super) fn new(endpoint: Option<Endpoint>, slots: u32) -> Self {
         let places = vec![0; slots as usize].into();
         let (is_lost, is_to_leave) = (false, false);
         Self { endpoint, state: State::Down, places, is_lost, is_to_leave, asked: None, ask_at: Timestamp::ZERO }
     }
 
-    pub(super) fn up(link: L, slots: u32) -> Self {
-        Self { state: State::Up(Box::new(link)), ..Self::new(None, slots) }
+    pub(super) fn up(link: Box<dyn Connection>, slots: u32) -> Self {
+        Self { state: State::Up(link), ..Self::new(None, slots) }
     }
 
-    pub(super) fn link(&mut self) -> Option<&mut L> {
-        if let State::Up(link) = &mut self.state { Some(link) } else { None }
+    pub(super) fn link(&mut self) -> Option<&mut (dyn Connection + 'static)> {
+        if let State::Up(link) = &mut self.state { Some(&mut **link) } else { None }
     }
 
-    pub(super) fn link_and_places(&mut self) -> Option<(&mut L, &mut [u32])> {
-        if let State::Up(link) = &mut self.state { Some((link, &mut self.places)) } else { None }
+    pub(super) fn link_and_places(&mut self) -> Option<(&mut (dyn Connection + 'static), &mut [u32])> {
+        if let State::Up(link) = &mut self.state { Some((&mut **link, &mut self.places)) } else { None }
     }
 
-    pub(super) fn look(&self) -> Option<&L> {
-        if let State::Up(link) = &self.state { Some(link) } else { None }
+    pub(super) fn look(&self) -> Option<&(dyn Connection + 'static)> {
+        if let State::Up(link) = &self.state { Some(&**link) } else { None }
     }
 
     pub(super) fn is_down(&self) -> bool {
@@ -140,14 +133,14 @@ impl<L: Connection> Member<L> {
         }
     }
 
-    pub(super) fn greet(&mut self, greeting: &Greeting, maker: &Maker) -> Option<bool> {
+    pub(super) fn greet(&mut self, greeting: &Arc<Greeting>, maker: &Maker) -> Option<bool> {
         let endpoint = self.endpoint.clone();
         let link = self.link()?;
         if link.outstanding() == 0 {
-            return Some(greet(link, greeting));
+            return Some(link.greet(greeting.clone()));
         }
         // This connection would lose the answers of others, so another one is made.
-        let other = endpoint.map(|endpoint| maker.make::<L>(endpoint));
+        let other = endpoint.map(|endpoint| maker.make(endpoint));
         Some(other.is_some_and(|other| other.is_ok()))
     }
 
@@ -159,7 +152,7 @@ impl<L: Connection> Member<L> {
         Some(match thread.join() {
             Ok(Ok(link)) => {
                 (self.is_lost, self.asked) = (false, None);
-                self.state = State::Up(Box::new(link));
+                self.state = State::Up(link);
                 Came::Up
             }
             Ok(Err(unmade)) => Came::Failed(unmade),

@@ -8,7 +8,7 @@
 
 use super::calls::{CallId, Calls};
 use super::driver::{Attended, Registration, Watch};
-use crate::client::connection::{Connection, Rest};
+use crate::client::connection::Rest;
 use crate::client::error::{ConnectError, SubmitError};
 use crate::client::link::Link;
 use crate::client::ticket::{Completion, Ticket};
@@ -75,7 +75,7 @@ impl Shared {
         servers: Vec<(SocketAddr, Environment)>,
         config: &ClientConfig,
     ) -> Result<Arc<Self>, ConnectError> {
-        let (link, time) = Link::over(servers, config)?;
+        let (link, time) = Link::over_all(servers, config)?;
         Ok(Self::new(link, &time, None, config))
     }
 

@@ -40,7 +40,7 @@ const QUEUED_MAX: usize = 64;
 const OPERATIONS_QUEUED_MAX: usize = 32;
 
 #[derive(Debug)]
-pub(in crate::client) struct Session {
+pub(super) struct Session {
     pub(super) server: SocketAddr,
     watch: Watch,
     pub(super) mark: ForkMark,
@@ -153,7 +153,7 @@ impl Session {
         is_forked
     }
 
-    pub(in crate::client) fn set_keys(&mut self, keys: &Keys) {
+    pub(super) fn set_keys(&mut self, keys: &Keys) {
         self.outbox.seal.set_keys(keys);
     }
 
@@ -165,7 +165,7 @@ impl Session {
     }
 
     #[inline]
-    pub(in crate::client) fn outstanding(&self) -> u32 {
+    pub(super) fn outstanding(&self) -> u32 {
         self.requester.outstanding() + self.done.len()
     }
 
@@ -181,21 +181,21 @@ impl Session {
         }
     }
 
-    pub(in crate::client) const fn deadline(&self) -> Span {
+    pub(super) const fn deadline(&self) -> Span {
         self.deadline
     }
 
-    pub(in crate::client) fn slo(&self) -> Span {
+    pub(super) fn slo(&self) -> Span {
         self.handshake.admitted().map_or(Span::ZERO, |admitted| admitted.slo)
     }
 
-    pub(in crate::client) fn rpc_bytes_max(&self) -> u32 {
+    pub(super) fn rpc_bytes_max(&self) -> u32 {
         let admitted = self.handshake.admitted();
         admitted
             .map_or(u32::MAX, |admitted| admitted.rpc_bytes_max.min(admitted.mtu.bytes().saturating_mul(PACKETS_MAX)))
     }
 
-    pub(in crate::client) fn server_reply_bytes_max(&self) -> Option<u32> {
+    pub(super) fn server_reply_bytes_max(&self) -> Option<u32> {
         self.handshake.admitted().map(|admitted| admitted.reply_bytes_max).filter(|&bytes| bytes > 0)
     }
 
@@ -216,7 +216,7 @@ impl Session {
     }
 
     /// Once another run of the server answers, every RPC ends with [`SubmitError::ServerGone`].
-    pub(in crate::client) fn bind_to_server(&mut self) {
+    pub(super) fn bind_to_server(&mut self) {
         self.is_bound = true;
     }
 
@@ -230,7 +230,7 @@ impl Session {
         }
     }
 
-    pub(in crate::client) fn buffer_bytes(&self) -> usize {
+    pub(super) fn buffer_bytes(&self) -> usize {
         self.done.buffer_bytes() + self.rpcs.iter().map(Rpc::buffer_bytes).sum::<usize>()
     }
 
@@ -272,7 +272,7 @@ impl Session {
     }
 
     #[cfg(feature = "tower")]
-    pub(in crate::client) fn has_room(&mut self) -> bool {
+    pub(super) fn has_room(&mut self) -> bool {
         self.mark.is_forked() || (self.outstanding() < self.slots && !self.is_backed_up())
     }
 
@@ -396,7 +396,7 @@ impl Session {
         (rpc.is_live && rpc.ticket == ticket).then_some(place)
     }
 
-    pub(in crate::client) fn cancel(&mut self, ticket: Ticket) -> bool {
+    pub(super) fn cancel(&mut self, ticket: Ticket) -> bool {
         let Some(place) = self.place_of(ticket) else { return false };
         let rpc = &self.rpcs[place as usize];
         if rpc.is_sent() {
@@ -540,13 +540,13 @@ impl Session {
         }
     }
 
-    pub(in crate::client) fn due(&mut self) -> Option<Span> {
+    pub(super) fn due(&mut self) -> Option<Span> {
         let due = self.poll_timeout()?;
         Some(due - self.tick())
     }
 
     /// How long pacing refuses every request, although nothing is outstanding.
-    pub(in crate::client) fn paced_for(&mut self) -> Option<Span> {
+    pub(super) fn paced_for(&mut self) -> Option<Span> {
         let until = self.flights.paced_until();
         Some(until - self.tick()).filter(|&span| span > Span::ZERO)
     }
