@@ -534,8 +534,8 @@ impl BurstKind {
     }
 
     /// The RPC at `position`, whose slot begins with `line`, if it belongs to the burst; otherwise
-    /// whether the burst is the ring's last: nothing follows, another span, or the next packet of an
-    /// RPC.
+    /// whether the burst is the ring's last: nothing follows, or a packet that is no whole RPC of
+    /// this span.
     #[inline(always)]
     fn next(self, line: &Line, position: u32) -> Result<BurstRpc, bool> {
         // Acquire: as in `Slots::header`.
