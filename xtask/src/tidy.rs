@@ -23,6 +23,7 @@ mod name;
 mod outside;
 mod plain_english;
 mod readme;
+mod reasons;
 mod station;
 mod steps;
 mod test_programs;
@@ -77,6 +78,7 @@ const RULES: &[Rule] = &[
     Rule { name: "every .rs file opens with a module comment", check: module_comment::check },
     Rule { name: "the stations of one RPC follow each other", check: station::check },
     Rule { name: "the two worlds ask for the same decisions", check: mirror::check },
+    Rule { name: "the core alone decides why an RPC is refused", check: reasons::check },
     Rule { name: "departures are listed in docs/data/departures.tsv", check: departure::check },
     Rule { name: "nebula-sys, and the allocator of tests, alone are unsafe", check: unsafe_code::check },
     Rule { name: "crates import only what their area may", check: areas::check },

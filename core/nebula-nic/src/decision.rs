@@ -31,17 +31,30 @@
 //! | `turn core=N given`, `… end` | an RPC is queued at the core; the running one has ended |
 //! | `turn core=N next`, `… next-suspended` | the core is free: for any RPC, or only for one that has begun |
 //! | `turn core=N yield` | the running RPC can be interrupted |
+//! | `over SNID.TID deadline=PS cancelled=0` or `1` | the client may wait no more; without a deadline, `deadline=never` |
+//! | `crowd SNID.TID host=N bytes=N` | an RPC of several packets begins, of a host that is counted as `N` |
+//! | `hold host=N slots=N`, `give-back …` | an incomplete RPC takes slots; it is complete or abandoned |
+//! | `keep held=N bytes=N` | a byte stream needs so many bytes for a request, next to those held |
+//! | `refuse start each_ps=N` | so much time earns an engine one refusal |
+//! | `refuse light=0` or `1` | an RPC is to be refused, whose source asks for little or not |
+//! | `refuse sent` | a NACK was given |
+//! | `pool start slo_ps=N threads=N most=N sources=SHIFT+BITS tenants=…` | a pool for long RPCs begins |
+//! | `pool client=SNID` | a long RPC of that client is to be accepted |
+//! | `pool next`, `pool end took_ps=N` | a thread of the pool is free; it has served an RPC |
 //!
 //! | decision | |
 //! |---|---|
 //! | `write slots=START+COUNT offset=N bytes=N more` or `… complete` | the payload goes there |
-//! | `nack REASON`, `drop REASON` | refused, ignored |
+//! | `nack REASON`, `drop REASON` | refused, ignored; the first also by `over`, `crowd` and `keep` |
 //! | `freed`, `refused` | the slots and the credit are returned, or were not the core's |
 //! | `abandoned SNID.TID slots=START+COUNT` | never completed |
 //! | `dispatch core=N rpc=SNID.TID slots=START+COUNT bytes=N key=N arrived=PS` | a core gets an RPC |
 //! | `victim=N` | the core from whose queue the idle core steals |
 //! | `begin context=N`, `resume context=N` | the RPC that gets the core |
 //! | `runs`, `suspended` | whether the RPC continues |
+//! | `fits` | there is memory for the rest of the request |
+//! | `answered`, `silent` | whether the refused RPC gets a NACK |
+//! | `first`, `last` | where an RPC of the pool waits, or which one is next |
 //!
 //! Times are picoseconds. A line has first the decision about the input, then the abandoned RPCs,
 //! then the dispatches. A log may leave pending decisions to a later line, as an engine that
@@ -49,15 +62,19 @@
 //! that nothing was pending, which a replay checks too.
 //!
 //! Decisions outside the back end have their lines in the same log: `steal` belongs to a [`Thief`],
-//! `turn` to [`Turns`]. The lines of each core are in order; those of different cores, which decide
-//! concurrently, may interleave. Groups of `altocumulus:G` decide in parallel, so each has its own
-//! log ([`GroupLine`]).
+//! `turn` to [`Turns`], `over` to [`ending`], `crowd`, `hold`, `give-back` and `keep` to
+//! [`crowding`], `refuse` to [`Refusals`], `pool` to a [`Pool`]. The lines of each core are in
+//! order; those of different cores, which decide concurrently, may interleave. Groups of
+//! `altocumulus:G` decide in parallel, so each has its own log ([`GroupLine`]).
 //!
 //! In the runtime's logs a worker under `mcs-lock` that finds nothing leaves no `pull`; a `steal`
 //! has the time of the engine's next turn; a `turn` has the worker's own time; `type N` comes
 //! before any dispatch that follows that RPC. An RPC's service time is the time of its `free` less
 //! that of its dispatch, so that a replay learns what the server learned. A manager whose queue is
-//! below its threshold leaves no line: it reads and changes nothing.
+//! below its threshold leaves no line: it reads and changes nothing. A client that still waits
+//! leaves no `over`, and neither does a pool's thread. While refusals abound, none is judged; a
+//! silent one that follows an equal one leaves no line. With several engines, the pool's lines are
+//! in one engine's log; a pool of domains leaves none.
 
 mod beside;
 mod decides;
@@ -70,7 +87,7 @@ pub use beside::Beside;
 pub use decides::Decides;
 pub use group::replay::{GroupReplayError, replay_group_text};
 pub use group::{GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupSetup};
-pub use line::{Decision, Input, LogLine, STEAL_CORES_MAX, TurnStep};
+pub use line::{Decision, Input, LogLine, PoolStep, RefuseStep, STEAL_CORES_MAX, TurnStep};
 pub use replay::{
     Difference, LOG_HEADER, ReplayError, decide_again, read_text, replay, replay_text, replay_text_with, replay_through,
 };
@@ -79,4 +96,10 @@ pub use text::ParseDecisionError;
 #[cfg(doc)]
 use crate::config::BackendConfig;
 #[cfg(doc)]
+use crate::pool::Pool;
+#[cfg(doc)]
 use crate::schedule::{thief::Thief, turns::Turns};
+#[cfg(doc)]
+use crate::turn::Refusals;
+#[cfg(doc)]
+use crate::{crowding, ending};

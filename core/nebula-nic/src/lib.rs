@@ -28,6 +28,11 @@
 //! leave in the [order of their flows](flow_order). A receiver of large messages [grants] their
 //! packets.
 //!
+//! [`ending`] decides whether a client still waits, and [`crowding`] how much memory incomplete
+//! requests may hold. [`turn`] decides how many RPCs an engine serves and refuses in a turn, and
+//! how long the queue may be. [`early_drop`] thins the datagrams of heavy clients, and [`pool`]
+//! decides which long RPCs the threads of a pool take.
+//!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one
 //! core, `Requester` of the crate `nebula-requester` stations 1 and 11. [`decision`] logs their
 //! decisions; [`sizing`] computes how large they should be.
@@ -124,6 +129,15 @@ pub mod grants;
 // // -- next to the path: packets that are served and forwarded --
 pub mod flow_order;
 
+// // -- next to the path: clients that wait no more, and memory for what has not all arrived --
+pub mod ending;
+pub mod crowding;
+
+// // -- around the path: the turns of an engine, datagrams that are lost unread, long RPCs --
+pub mod turn;
+pub mod early_drop;
+pub mod pool;
+
 // -- the machines that join them --
 pub mod backend;
 pub mod frontend;
@@ -179,7 +193,7 @@ pub use retention::{
     EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,
 };
 pub use schedule::lending::Lending;
-pub use sizing::{Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, queue_depth_mean};
+pub use sizing::{QueueRule, Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, queue_depth_mean};
 pub use steering::{Steer, Steering};
 pub use time::{ParseSpanError, Span, Timestamp};
 pub use verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, ParseReasonError, Verdict};

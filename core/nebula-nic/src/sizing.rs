@@ -181,6 +181,44 @@ pub fn queue_bound_for_slo(slo: Span, service_mean: Span, cores: u32) -> Result<
     Ok(bound)
 }
 
+/// The part of the SLO for waiting and service; the rest is for the network and machine pauses.
+const SLO_SHARE_PERCENT: u64 = 70;
+
+/// The bound on a server's queue, by the time that an RPC takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueRule {
+    /// The latency target.
+    pub slo: Span,
+    /// The number of workers.
+    pub workers: u16,
+    /// RPCs that wait in each worker's own queue, beyond the two that every policy gives it.
+    pub in_worker_queues: u32,
+}
+
+impl QueueRule {
+    /// RPCs that may wait when one takes `service`, so that the next keeps the SLO. At least two a
+    /// worker: with fewer, steering has nothing to fetch ahead.
+    #[must_use]
+    pub fn bound(&self, service: Span) -> u32 {
+        let workers = u32::from(self.workers);
+        let bound = queue_bound_for_slo(share_of(self.slo), service, workers).unwrap_or(0);
+        // RPCs in the workers' own queues wait too.
+        bound.saturating_sub(workers * self.in_worker_queues).max(2 * workers)
+    }
+}
+
+/// RPCs that a pool of `threads` threads accepts when one takes `service`, to keep `slo`; at most
+/// `most`.
+#[must_use]
+pub fn pool_bound(slo: Span, service: Span, threads: u16, most: u16) -> u32 {
+    let bound = queue_bound_for_slo(share_of(slo), service, threads.into()).unwrap_or(0);
+    bound.max(2 * u32::from(threads)).min(most.into())
+}
+
+const fn share_of(slo: Span) -> Span {
+    Span::from_ps(slo.as_ps() / 100 * SLO_SHARE_PERCENT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -71,6 +71,9 @@ reasons! {
 }
 
 impl NackReason {
+    /// A service's own refusal: the client may try again, as if the queue had been full.
+    pub const BY_SERVICE: Self = Self::QueueBound;
+
     /// Whether the same request may succeed later: not if it is too large, too late, or cancelled.
     #[must_use]
     pub const fn may_pass(self) -> bool {
@@ -94,6 +97,18 @@ reasons! {
         NotARequest = 4, "not-a-request";
         /// The RPC has been NACKed by an earlier packet.
         AlreadyNacked = 5, "already-nacked";
+    }
+}
+
+impl DropReason {
+    /// The reason for a NACK to a sender that waits for one, if the packet's RPC has been refused
+    /// without one: that it may be sent again.
+    #[must_use]
+    pub const fn nack(self) -> Option<NackReason> {
+        match self {
+            Self::AlreadyNacked => Some(NackReason::BufferFull),
+            Self::Duplicate | Self::SizeMismatch | Self::IndexOutOfRange | Self::NotARequest => None,
+        }
     }
 }
 
@@ -192,6 +207,11 @@ pub struct Abandoned {
     pub rpc: RpcKey,
     /// The slots it held; free again.
     pub slots: SlotRange,
+}
+
+impl Abandoned {
+    /// Why its client gets no reply.
+    pub const REASON: NackReason = NackReason::Incomplete;
 }
 
 /// Whether the slots that a core freed were its own.

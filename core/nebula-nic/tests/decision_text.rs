@@ -3,13 +3,16 @@
 use crate::support::op::Op;
 use crate::support::pair::Pair;
 use nebula_nic::decision::{
-    Beside, GroupDecision, GroupInput, GroupLine, GroupSetup, LOG_HEADER, read_text, replay_through,
+    Beside, GroupDecision, GroupInput, GroupLine, GroupSetup, LOG_HEADER, PoolStep, RefuseStep, read_text,
+    replay_through,
 };
+use nebula_nic::ending::NEVER;
+use nebula_nic::pool::PoolConfig;
 use nebula_nic::schedule::{ManagerConfig, Migration, ThresholdRow, Thresholds};
 use nebula_nic::{
     Arrival, Backend, BackendConfig, CoreId, Decision, Dispatch, DropReason, Freed, GroupConfig, GroupId, Header,
-    Input, LogLine, NackReason, NodeId, Policy, ReplayError, ScrubMode, SingleQueue, SlotRange, Span, Timestamp,
-    TransferId, Verdict, replay, replay_text,
+    Input, LogLine, NackReason, NodeId, Policy, ReplayError, RpcKey, ScrubMode, SingleQueue, SlotRange, Sources, Span,
+    Tenants, Timestamp, TransferId, Verdict, replay, replay_text,
 };
 
 /// The log of a random history.
@@ -40,6 +43,104 @@ fn every_line_reads_back_as_written() {
         Ok(())
     })
     .runs(200);
+}
+
+/// An input of a machine outside the back end.
+fn outside(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Input> {
+    let rpc = RpcKey { snid: NodeId(draw.arbitrary()?), tid: TransferId(draw.arbitrary()?) };
+    let deadlines = [Timestamp::ZERO, Timestamp::from_ps(draw.arbitrary()?), NEVER];
+    let step = match draw.int_in_range(0..=2)? {
+        0 => RefuseStep::Start { each: Span::from_ps(draw.int_in_range(1..=u64::MAX)?) },
+        1 => RefuseStep::Judge { asks_little: draw.arbitrary()? },
+        _ => RefuseStep::Count,
+    };
+    let pool = match draw.int_in_range(0..=5)? {
+        0 => PoolStep::Start(PoolConfig {
+            slo: Span::from_ps(draw.arbitrary()?),
+            threads: draw.arbitrary()?,
+            most: draw.arbitrary()?,
+            sources: *draw.choose(&[Sources::ONE, Sources { shift: 18, bits: 14 }])?,
+            tenants: *draw.choose(&[Tenants::ONE, Tenants::new(28, &[1, 255, 3])])?,
+        }),
+        1 | 2 => PoolStep::Judge(NodeId(draw.arbitrary()?)),
+        3 => PoolStep::Next,
+        _ => PoolStep::End(Span::from_ps(draw.int_in_range(0..=1 << 40)?)),
+    };
+    Ok(match draw.int_in_range(0..=6)? {
+        0 => Input::Over { rpc, deadline: *draw.choose(&deadlines)?, is_cancelled: draw.arbitrary()? },
+        1 => Input::Crowd { rpc, host: draw.arbitrary()?, bytes: draw.arbitrary()? },
+        2 => Input::Hold { host: draw.arbitrary()?, slots: draw.arbitrary()? },
+        3 => Input::GiveBack { host: draw.arbitrary()?, slots: draw.arbitrary()? },
+        4 => Input::Keep { held: draw.arbitrary()?, bytes: draw.arbitrary()? },
+        5 => Input::Pool(pool),
+        _ => Input::Refuse(step),
+    })
+}
+
+#[test]
+fn what_is_decided_outside_the_back_end_reads_back_and_replays() {
+    nebula_testing::seeded(|draw| {
+        let config = BackendConfig::new(1, Policy::Jbsq(2));
+        let (mut beside, mut lines) = (Beside::new(&config), Vec::new());
+        while !draw.is_empty() {
+            let (at, input) = (Timestamp::from_ps(draw.arbitrary()?), outside(draw)?);
+            let line = LogLine { at, input, decisions: beside.decide(at, input).into_iter().collect() };
+            assert_eq!(line.to_string().parse(), Ok(line.clone()));
+            lines.push(line);
+        }
+        assert_eq!(replay_text(&text(config, &lines)), Ok(lines.len()));
+        Ok(())
+    })
+    .runs(200);
+}
+
+#[test]
+fn endings_crowding_and_refusals_are_decided_again() {
+    let log = "nebula-nic 1 cores=1 policy=jbsq:2 slots=800 rpc_bytes_max=25600
+        5 over 3.1 deadline=5 cancelled=0 -> nack expired
+        6 over 3.2 deadline=never cancelled=1 -> nack cancelled
+        7 crowd 3.3 host=9 bytes=25600 -> fits
+        7 hold host=9 slots=400 -> -
+        8 crowd 3.4 host=9 bytes=25600 -> nack buffer-full
+        9 give-back host=9 slots=400 -> -
+        9 crowd 3.4 host=9 bytes=25600 -> fits
+        9 keep held=67108864 bytes=4096 -> fits
+        9 keep held=67108864 bytes=4097 -> nack buffer-full
+        9 refuse start each_ps=1000000 -> -
+        9 refuse light=0 -> answered
+        9 refuse sent -> -
+        9 refuse light=1 -> answered
+        9 pool start slo_ps=1000000000 threads=1 most=2 sources=0+0 tenants=one -> -
+        9 pool client=7 -> last
+        9 pool client=7 -> last
+        9 pool client=7 -> nack queue-bound
+        9 pool next -> last
+        9 pool end took_ps=1000000 -> -";
+    assert_eq!(replay_text(log), Ok(19));
+    let differs = |from: &str, to: &str| match replay_text(&log.replace(from, to)) {
+        Err(ReplayError::Difference(difference)) => difference.line,
+        other => panic!("{other:?} for {to}"),
+    };
+    assert_eq!(differs("deadline=5", "deadline=6"), 1);
+    assert_eq!(differs("never cancelled=1", "never cancelled=0"), 2);
+    assert_eq!(differs("hold host=9 slots=400", "hold host=8 slots=0"), 5);
+    assert_eq!(differs("give-back host=9 slots=400", "give-back host=9 slots=0"), 7);
+    assert_eq!(differs("bytes=4096 -> fits", "bytes=4098 -> fits"), 8);
+    assert_eq!(differs("light=1 -> answered", "light=1 -> silent"), 13);
+    let sent = "9 refuse sent -> -\n".repeat(47);
+    assert_eq!(differs("9 refuse light=1", &format!("{sent}9 refuse light=0")), 60);
+    assert_eq!(differs("most=2", "most=1"), 16);
+    assert_eq!(differs("9 pool end took_ps=1000000 -> -", "9 pool next -> first"), 19);
+    for wrong in [
+        "pool start slo_ps=1 threads=1 most=1 sources=30+9 tenants=one",
+        "pool took",
+        "over 3.1 deadline=5 cancelled=2",
+        "refuse start each_ps=0",
+        "refuse light=2",
+        "crowd 3.1 host=256",
+    ] {
+        assert!(wrong.parse::<Input>().is_err(), "{wrong}");
+    }
 }
 
 #[test]

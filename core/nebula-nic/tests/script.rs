@@ -37,7 +37,7 @@ fn seen(decision: &Decision) -> Expect {
         Decision::Free(freed) => Free(freed),
         Decision::Dispatch(dispatch) => Dispatch(dispatch.core.0, dispatch.arrival.rpc.tid.0),
         Decision::Abandoned(abandoned) => Abandon(abandoned.rpc.tid.0),
-        Decision::Victim(_) | Decision::Turn(_) | Decision::Yield(_) => unreachable!("no back end decides that"),
+        _ => unreachable!("no back end decides that"),
     }
 }
 

@@ -312,7 +312,8 @@ const fn op(input: Input) -> u64 {
 /// Whether the input involves the back end.
 #[must_use]
 pub const fn is_event(input: Input) -> bool {
-    !matches!(input, Input::Poll | Input::Type(_) | Input::Steal { .. } | Input::Turn { .. })
+    matches!(input, Input::Packet(_) | Input::Free { .. } | Input::Timeout)
+        || matches!(input, Input::PeerGone(_) | Input::QueueBound(_) | Input::Pull { .. })
 }
 
 fn low(word: u64) -> u32 {

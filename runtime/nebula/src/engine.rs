@@ -13,7 +13,6 @@
 //! and ingress, and hands RPCs over after the dispatch ([`groups`]).
 
 pub(crate) mod turn;
-mod long_turn;
 mod recent;
 mod rest;
 mod release;

@@ -91,9 +91,11 @@
 //!
 //! # Invariants
 //!
-//! - `nebula-nic` makes every decision; this crate makes none of them again. *Enforced by*
-//!   replaying the decision logs of runs through fresh deciders, under every policy that is served
-//!   (`tests/parity.rs`).
+//! - `nebula-nic` makes every decision about an RPC; this crate makes none of them again. *Enforced
+//!   by* replaying the decision logs of runs through fresh deciders: under every policy that is
+//!   served (`tests/parity.rs`), with deadlines, cancels, crowding, refusals and a pool
+//!   (`tests/udp_parity.rs`, `tests/cancel.rs`), and over simulated networks (`tests/udp_network`).
+//!   `cargo xtask tidy` finds a reason for a NACK that is constructed here.
 //! - Bytes of a client are read once, and checked in the copy. *Enforced by* the types of
 //!   `rpc/slot.rs` and `tests/hostile.rs`.
 //! - Each ticket of a client ends exactly once. *Enforced by* the table of `Requester` and, end to

@@ -6,6 +6,7 @@
 
 use crate::config::server::ServerConfig;
 use crate::net::Watch;
+use crate::nic::recorder::Choice;
 use crate::rpc::fault::Fault;
 use crate::rpc::later::{LaterError, LaterReply};
 use crate::rpc::reply::Reply;
@@ -15,6 +16,7 @@ use crate::ways::core::{Begun, Core};
 use crate::ways::preemption::Preemption;
 use nebula_nic::{Arrival, CoreId};
 use std::cell::RefCell;
+use std::sync::mpsc::Sender;
 
 /// One core's queue pair: the completion queue of RPCs, and the queue of replies and freed buffers.
 ///
@@ -68,6 +70,14 @@ impl Worker {
 
     pub(crate) fn set_meter(&mut self, meter: Meter) {
         self.inner.get_mut().core.set_meter(meter);
+    }
+
+    pub(crate) fn set_log(&mut self, log: Option<Sender<Choice>>) {
+        self.inner.get_mut().core.set_log(log);
+    }
+
+    pub(crate) fn log(&self) -> Option<Sender<Choice>> {
+        self.inner.borrow().core.log()
     }
 
     pub(crate) fn set_preemption(&mut self, preemption: Preemption) {

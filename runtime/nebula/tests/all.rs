@@ -57,5 +57,6 @@ mod udp_loopback;
 mod udp_million;
 mod udp_netns;
 mod udp_overload;
+mod udp_parity;
 mod udp_relay;
 mod udp_tenants;

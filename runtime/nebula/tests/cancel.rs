@@ -1,18 +1,20 @@
 //! RPCs that their client cancels, or that have their own deadline.
 
 use crate::support::exchange::next_end;
+use crate::support::log_file::LogFile;
 use crate::support::{echo, endpoint, endpoints, open_one, patient_client, server_config};
 use nebula::{
     CallError, Class, Client, ClientConfig, Executed, LaterReply, Options, Reply, Server, Service, Span, SubmitError,
 };
+use nebula_nic::{ReplayError, replay_text};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::{Mutex, mpsc};
 
 #[test]
 fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
     let _watchdog = Watchdog::new("what is taken back");
-    let name = endpoint("cancel");
-    let config = server_config(|config| config.inline = Some(true));
+    let (name, file) = (endpoint("cancel"), LogFile::new("cancel"));
+    let config = server_config(|config| (config.inline, config.decision_log) = (Some(true), Some(file.0.clone())));
     let (server, mut worker) = open_one(&name, config);
     let mut client = Client::connect_with(&name, ClientConfig::default().slots(2)).expect("a connection");
     let (first, second) = (client.submit(b"first").expect("room"), client.submit(b"second").expect("room"));
@@ -37,6 +39,18 @@ fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
         client.submit(b"again").expect("both slots are free");
     }
     server.stop();
+    drop(worker);
+    assert_replays(&file, 1);
+}
+
+/// The log replays, and says of so many RPCs that they were cancelled.
+fn assert_replays(file: &LogFile, cancelled: usize) {
+    let log = file.text();
+    let cancel = "deadline=never cancelled=1 -> nack cancelled";
+    assert_eq!(log.matches(cancel).count(), cancelled, "{log}");
+    replay_text(&log).unwrap_or_else(|error| panic!("{error} in\n{log}"));
+    let other = replay_text(&log.replacen(cancel, "deadline=never cancelled=1 -> nack expired", 1));
+    assert!(matches!(other, Err(ReplayError::Difference(_))), "{other:?}");
 }
 
 #[test]
@@ -130,8 +144,11 @@ fn what_is_taken_back_while_it_waits_is_not_executed() {
         [(false, endpoint("waits")), (true, endpoint("waits-in-pool")), (true, "udp://127.0.0.1:0".into())]
     {
         let (service, begun, let_go) = Waits::new(is_long);
-        let config =
-            server_config(|config| (config.slo, config.service_mean) = (Span::from_secs(3600), Span::from_secs(1)));
+        let file = LogFile::new("cancel-waits");
+        let config = server_config(|config| {
+            (config.slo, config.service_mean) = (Span::from_secs(3600), Span::from_secs(1));
+            config.decision_log = Some(file.0.clone());
+        });
         let server = Server::bind(&at).config(config).serve(service).expect("a server");
         let mut client =
             Client::connect_with(server.endpoint().clone(), patient_client().slots(16)).expect("a connection");
@@ -171,6 +188,16 @@ fn what_is_taken_back_while_it_waits_is_not_executed() {
         wait_until("no slots used", || (server.status().read().slots_used == 0).then_some(()));
         assert_eq!(begun.try_iter().collect::<Vec<_>>(), [b"1", b"2"], "{at}");
         server.stop();
+        if is_long {
+            // The pool's threads do not log why a client waits no more.
+            let log = file.text();
+            replay_text(&log).unwrap_or_else(|error| panic!("{at}: {error} in\n{log}"));
+            assert_eq!([log.matches("pool client=").count(), log.matches("pool next -> ").count()], [5, 5], "{log}");
+            let other = replay_text(&log.replacen("-> last", "-> first", 1));
+            assert!(matches!(other, Err(ReplayError::Difference(_))), "{other:?}");
+        } else {
+            assert_replays(&file, 2);
+        }
     }
 }
 

@@ -19,15 +19,26 @@ pub(super) fn prose_of(text: &str) -> String {
 /// The words, numbers and marks of code, one by one: `a::b` is four. Modules `tests` within a file
 /// are left out.
 pub(super) fn tokens(text: &str) -> Vec<&str> {
-    let code = pieces(text).filter(|(piece, is_code)| *is_code && !piece.trim().is_empty());
-    without_tests(code.map(|(piece, _)| piece).collect())
+    tokens_at(text).into_iter().map(|(_, token)| token).collect()
 }
 
-fn without_tests(tokens: Vec<&str>) -> Vec<&str> {
+/// The same, each with its line, counted from 1.
+pub(super) fn tokens_at(text: &str) -> Vec<(usize, &str)> {
+    let lines = pieces(text).scan(1, |line, (piece, is_code)| {
+        let begin = *line;
+        *line += piece.matches('\n').count();
+        Some((begin, piece, is_code))
+    });
+    let code = lines.filter(|(_, piece, is_code)| *is_code && !piece.trim().is_empty());
+    without_tests(code.map(|(line, piece, _)| (line, piece)).collect())
+}
+
+fn without_tests(tokens: Vec<(usize, &str)>) -> Vec<(usize, &str)> {
+    let words: Vec<&str> = tokens.iter().map(|&(_, word)| word).collect();
     let (mut kept, mut at) = (Vec::with_capacity(tokens.len()), 0);
     while at < tokens.len() {
-        if tokens[at..].starts_with(&["mod", "tests", "{"]) {
-            at += closing(&tokens[at..]);
+        if words[at..].starts_with(&["mod", "tests", "{"]) {
+            at += closing(&words[at..]);
         } else {
             kept.push(tokens[at]);
             at += 1;

@@ -2,16 +2,27 @@
 
 use crate::backend::Backend;
 use crate::dispatch::CentralDispatch;
-use crate::id::{CoreId, NodeId, SlotRange};
+use crate::fair_share::Judged;
+use crate::id::{CoreId, NodeId, RpcKey, SlotRange};
+use crate::pool::PoolConfig;
 use crate::schedule::turns::{Next, Yielded};
 use crate::schedule::typed_queues::RpcType;
 use crate::time::{Span, Timestamp};
-use crate::verdict::{Abandoned, Dispatch, Freed, Verdict};
+use crate::turn::Refusal;
+use crate::verdict::{Abandoned, Dispatch, Freed, NackReason, Verdict};
 use crate::wire::Header;
 use alloc::vec::Vec;
 
 #[cfg(doc)]
+use crate::crowding::{self, Crowding};
+#[cfg(doc)]
+use crate::ending;
+#[cfg(doc)]
+use crate::pool::Pool;
+#[cfg(doc)]
 use crate::schedule::turns::Turns;
+#[cfg(doc)]
+use crate::turn::Refusals;
 
 /// An event at a back end, or at a machine outside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +66,79 @@ pub enum Input {
         /// What happens there.
         step: TurnStep,
     },
+    /// The client of an RPC may wait no more: see [`ending::over`].
+    Over {
+        /// The RPC.
+        rpc: RpcKey,
+        /// Until when the client waits, or [`ending::NEVER`].
+        deadline: Timestamp,
+        /// Whether it has cancelled the RPC.
+        is_cancelled: bool,
+    },
+    /// An RPC of several packets begins: see [`Crowding::refusal`].
+    Crowd {
+        /// The RPC.
+        rpc: RpcKey,
+        /// The client's host, as [`Crowding`] counts it.
+        host: u8,
+        /// The RPC's length.
+        bytes: u32,
+    },
+    /// An incomplete RPC takes slots: see [`Crowding::hold`].
+    Hold {
+        /// The client's host.
+        host: u8,
+        /// The RPC's slots.
+        slots: u32,
+    },
+    /// It is complete or abandoned: see [`Crowding::give_back`].
+    GiveBack {
+        /// The client's host.
+        host: u8,
+        /// The RPC's slots.
+        slots: u32,
+    },
+    /// A byte stream has brought a part of a request: see [`crowding::kept`].
+    Keep {
+        /// The bytes that other incomplete requests hold.
+        held: u64,
+        /// The bytes that this one needs.
+        bytes: u64,
+    },
+    /// A step of the refusals that an engine's time allows, outside the back end.
+    Refuse(RefuseStep),
+    /// A step of the pool for long RPCs, outside the back end.
+    Pool(PoolStep),
+}
+
+/// A step of a pool, named after the methods of [`Pool`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolStep {
+    /// It is empty.
+    Start(PoolConfig),
+    /// A long RPC of a client is to be accepted; if so, it is queued.
+    Judge(NodeId),
+    /// A thread is free, and something waits.
+    Next,
+    /// A thread has served an RPC, in this time.
+    End(Span),
+}
+
+/// A step of an engine's refusals, named after the methods of [`Refusals`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefuseStep {
+    /// As many as can be saved up are there.
+    Start {
+        /// The time that earns one.
+        each: Span,
+    },
+    /// An RPC is to be refused.
+    Judge {
+        /// Whether its source asks for little.
+        asks_little: bool,
+    },
+    /// A NACK was given.
+    Count,
 }
 
 /// A step of preemptive scheduling, named after the methods of [`Turns`].
@@ -85,7 +169,7 @@ pub const STEAL_CORES_MAX: u16 = 64;
 /// A decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// About a packet.
+    /// About a packet; [`Verdict::Nack`] also about an RPC that is refused outside the back end.
     Packet(Verdict),
     /// About slots that a core freed.
     Free(Freed),
@@ -99,6 +183,32 @@ pub enum Decision {
     Turn(Next),
     /// Whether the running RPC continues.
     Yield(Yielded),
+    /// There is memory for the rest of an incomplete request.
+    Fits,
+    /// Whether a refusal gets a NACK.
+    Refusal(Refusal),
+    /// An RPC of a pool waits, or is next, among those served first.
+    First,
+    /// The same among the others.
+    Last,
+}
+
+impl From<Judged> for Decision {
+    fn from(judged: Judged) -> Self {
+        match judged {
+            Judged::Refused => Self::nack(NackReason::BY_SERVICE),
+            Judged::First => Self::First,
+            Judged::Last => Self::Last,
+        }
+    }
+}
+
+impl Decision {
+    /// The refusal of an RPC outside the back end.
+    #[must_use]
+    pub const fn nack(reason: NackReason) -> Self {
+        Self::Packet(Verdict::Nack { reason })
+    }
 }
 
 /// An input and the decisions about it.
@@ -137,7 +247,16 @@ impl Input {
             Self::PeerGone(snid) => backend.handle_peer_gone(snid),
             Self::QueueBound(waiting) => backend.set_queue_bound(waiting),
             Self::Pull { core } => return backend.poll_dispatch_for(core).map(Decision::Dispatch),
-            Self::Poll | Self::Steal { .. } | Self::Turn { .. } => {}
+            Self::Poll
+            | Self::Steal { .. }
+            | Self::Turn { .. }
+            | Self::Over { .. }
+            | Self::Crowd { .. }
+            | Self::Hold { .. }
+            | Self::GiveBack { .. }
+            | Self::Keep { .. }
+            | Self::Refuse(_)
+            | Self::Pool(_) => {}
         }
         None
     }

@@ -99,7 +99,15 @@ pub fn decide_again<D: Decides>(decider: &mut D, beside: &mut Beside, logged: &L
     decisions.extend(asked.map_while(|asked| match asked {
         Decision::Abandoned(_) => decider.poll_abandoned().map(Decision::Abandoned),
         Decision::Dispatch(_) => decider.poll_dispatch().map(Decision::Dispatch),
-        Decision::Packet(_) | Decision::Free(_) | Decision::Victim(_) | Decision::Turn(_) | Decision::Yield(_) => None,
+        Decision::Packet(_)
+        | Decision::Free(_)
+        | Decision::Victim(_)
+        | Decision::Turn(_)
+        | Decision::Yield(_)
+        | Decision::Fits
+        | Decision::Refusal(_)
+        | Decision::First
+        | Decision::Last => None,
     }));
     decisions
 }

@@ -1,10 +1,14 @@
 //! Parses and writes inputs and decisions.
 
-use super::line::{Decision, Input, LogLine, TurnStep};
+use super::line::{Decision, Input, LogLine, PoolStep, RefuseStep, TurnStep};
+use crate::ending::NEVER;
+use crate::fair_share::{Sources, Tenants};
 use crate::id::{CoreId, GroupId, NodeId, RpcKey, Slot, SlotRange, TransferId};
+use crate::pool::PoolConfig;
 use crate::schedule::turns::{Next, SUSPENDED_MAX, Yielded};
 use crate::schedule::typed_queues::RpcType;
 use crate::time::{Span, Timestamp};
+use crate::turn::Refusal;
 use crate::verdict::{Abandoned, Arrival, Dispatch, Freed, Verdict};
 use crate::wire::{Header, Kind};
 use alloc::string::String;
@@ -42,6 +46,29 @@ impl fmt::Display for Input {
             Self::Pull { core } => write!(f, "pull core={}", core.0),
             Self::Steal { core, queues } => write!(f, "steal core={} queues={queues:x}", core.0),
             Self::Turn { core, step } => write!(f, "turn core={} {step}", core.0),
+            Self::Over { rpc, deadline, is_cancelled } => {
+                write!(f, "over {rpc} deadline=")?;
+                match *deadline {
+                    NEVER => f.write_str("never")?,
+                    deadline => write!(f, "{}", deadline.as_ps())?,
+                }
+                write!(f, " cancelled={}", u8::from(*is_cancelled))
+            }
+            Self::Crowd { rpc, host, bytes } => write!(f, "crowd {rpc} host={host} bytes={bytes}"),
+            Self::Hold { host, slots } => write!(f, "hold host={host} slots={slots}"),
+            Self::GiveBack { host, slots } => write!(f, "give-back host={host} slots={slots}"),
+            Self::Keep { held, bytes } => write!(f, "keep held={held} bytes={bytes}"),
+            Self::Refuse(RefuseStep::Start { each }) => write!(f, "refuse start each_ps={}", each.as_ps()),
+            Self::Refuse(RefuseStep::Judge { asks_little }) => write!(f, "refuse light={}", u8::from(*asks_little)),
+            Self::Refuse(RefuseStep::Count) => f.write_str("refuse sent"),
+            Self::Pool(PoolStep::Start(PoolConfig { slo, threads, most, sources, tenants })) => {
+                let Sources { shift, bits } = sources;
+                write!(f, "pool start slo_ps={} threads={threads} most={most} sources={shift}+{bits}", slo.as_ps())?;
+                if *tenants == Tenants::ONE { f.write_str(" tenants=one") } else { write!(f, " tenants={tenants}") }
+            }
+            Self::Pool(PoolStep::Judge(client)) => write!(f, "pool client={}", client.0),
+            Self::Pool(PoolStep::Next) => f.write_str("pool next"),
+            Self::Pool(PoolStep::End(took)) => write!(f, "pool end took_ps={}", took.as_ps()),
         }
     }
 }
@@ -84,6 +111,11 @@ impl fmt::Display for Decision {
             Self::Turn(Next::Resume { context }) => write!(f, "resume context={context}"),
             Self::Yield(Yielded::Runs) => f.write_str("runs"),
             Self::Yield(Yielded::Suspended) => f.write_str("suspended"),
+            Self::Fits => f.write_str("fits"),
+            Self::Refusal(Refusal::Answered) => f.write_str("answered"),
+            Self::Refusal(Refusal::Silent) => f.write_str("silent"),
+            Self::First => f.write_str("first"),
+            Self::Last => f.write_str("last"),
         }
     }
 }
@@ -172,7 +204,66 @@ fn input(words: &mut Words<'_>) -> Result<Input, &'static str> {
             Ok(Input::Steal { core, queues })
         }
         "turn" => Ok(Input::Turn { core: CoreId(words.named("core")?), step: turn_step(words)? }),
-        _ => Err("packet, free, type, timeout, peer-gone, queue-bound, poll, pull, steal or turn"),
+        "over" => {
+            let rpc = rpc(words.next("SNID.TID")?)?;
+            let deadline = match words.value_of("deadline")? {
+                "never" => NEVER,
+                ps => ps.parse().map(Timestamp::from_ps).map_err(|_| "deadline=PICOSECONDS or deadline=never")?,
+            };
+            Ok(Input::Over { rpc, deadline, is_cancelled: words.flag("cancelled")? })
+        }
+        "crowd" => {
+            let rpc = rpc(words.next("SNID.TID")?)?;
+            Ok(Input::Crowd { rpc, host: words.named("host")?, bytes: words.named("bytes")? })
+        }
+        "hold" => Ok(Input::Hold { host: words.named("host")?, slots: words.named("slots")? }),
+        "give-back" => Ok(Input::GiveBack { host: words.named("host")?, slots: words.named("slots")? }),
+        "keep" => Ok(Input::Keep { held: words.named("held")?, bytes: words.named("bytes")? }),
+        "refuse" => refuse_step(words).map(Input::Refuse),
+        "pool" => pool_step(words).map(Input::Pool),
+        _ => Err(
+            "packet, free, type, timeout, peer-gone, queue-bound, poll, pull, steal, turn, over, crowd, hold, give-back, keep, refuse or pool",
+        ),
+    }
+}
+
+fn pool_step(words: &mut Words<'_>) -> Result<PoolStep, &'static str> {
+    let first = words.next("start, client=N, next or end")?;
+    if let Some(client) = first.strip_prefix("client=") {
+        return client.parse().map(|client| PoolStep::Judge(NodeId(client))).map_err(|_| "client=SNID");
+    }
+    match first {
+        "start" => {
+            let (slo, threads) = (Span::from_ps(words.named("slo_ps")?), words.named("threads")?);
+            let most = words.named("most")?;
+            let (shift, bits) = words.value_of("sources")?.split_once('+').ok_or("sources=SHIFT+BITS")?;
+            let number = |text: &str| text.parse().map_err(|_| "sources=SHIFT+BITS");
+            let sources = Sources { shift: number(shift)?, bits: number(bits)? };
+            let tenants = match words.value_of("tenants")? {
+                "one" => Tenants::ONE,
+                tenants => tenants.parse()?,
+            };
+            if !sources.is_possible() || !tenants.are_possible() {
+                return Err("sources and tenants in the bits of a number");
+            }
+            Ok(PoolStep::Start(PoolConfig { slo, threads, most, sources, tenants }))
+        }
+        "next" => Ok(PoolStep::Next),
+        "end" => Ok(PoolStep::End(Span::from_ps(words.named("took_ps")?))),
+        _ => Err("start, client=N, next or end"),
+    }
+}
+
+fn refuse_step(words: &mut Words<'_>) -> Result<RefuseStep, &'static str> {
+    match words.next("start, light=0, light=1 or sent")? {
+        "start" => {
+            let each = Span::from_ps(words.named("each_ps")?);
+            if each == Span::ZERO { Err("each_ps=MORE_THAN_0") } else { Ok(RefuseStep::Start { each }) }
+        }
+        "light=0" => Ok(RefuseStep::Judge { asks_little: false }),
+        "light=1" => Ok(RefuseStep::Judge { asks_little: true }),
+        "sent" => Ok(RefuseStep::Count),
+        _ => Err("start, light=0, light=1 or sent"),
     }
 }
 
@@ -223,8 +314,13 @@ fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
         "resume" => Ok(Decision::Turn(Next::Resume { context: words.named("context")? })),
         "runs" => Ok(Decision::Yield(Yielded::Runs)),
         "suspended" => Ok(Decision::Yield(Yielded::Suspended)),
+        "fits" => Ok(Decision::Fits),
+        "answered" => Ok(Decision::Refusal(Refusal::Answered)),
+        "silent" => Ok(Decision::Refusal(Refusal::Silent)),
+        "first" => Ok(Decision::First),
+        "last" => Ok(Decision::Last),
         _ => Err(
-            "write, nack, drop, freed, refused, foreign, abandoned, dispatch, victim=CORE, begin, resume, runs or suspended",
+            "write, nack, drop, freed, refused, foreign, abandoned, dispatch, victim=CORE, begin, resume, runs, suspended, fits, answered, silent, first or last",
         ),
     }
 }
@@ -282,6 +378,14 @@ impl<'a> Words<'a> {
 
     pub(in crate::decision) fn named<T: FromStr>(&mut self, name: &'static str) -> Result<T, &'static str> {
         self.value_of(name)?.parse().map_err(|_| name)
+    }
+
+    fn flag(&mut self, name: &'static str) -> Result<bool, &'static str> {
+        match self.value_of(name)? {
+            "0" => Ok(false),
+            "1" => Ok(true),
+            _ => Err(name),
+        }
     }
 
     pub(in crate::decision) fn slots(&mut self) -> Result<SlotRange, &'static str> {

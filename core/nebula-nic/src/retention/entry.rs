@@ -51,6 +51,19 @@ pub enum Seen {
     Stale,
 }
 
+impl Seen {
+    /// Why another copy of the RPC is refused, and a question about its reply, if so. An unknown
+    /// RPC may have been forgotten: whether it was executed is unknown.
+    #[must_use]
+    pub const fn refusal(self) -> Option<NackReason> {
+        match self {
+            Self::Nacked(reason) => Some(reason),
+            Self::New | Self::Stale => Some(NackReason::Stale),
+            Self::InServer(_) | Self::Replied(_) | Self::Faulted(_) => None,
+        }
+    }
+}
+
 /// No further RPC can be remembered: all those remembered are in the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("every RPC that can be remembered is in the server: give the retention more entries")]

@@ -80,7 +80,7 @@ impl Model {
             Input::QueueBound(waiting) => self.bound = waiting,
             // Not among the ops: `tests/pull.rs`, `tests/by_type.rs` and `tests/decision_text.rs`
             // test them.
-            Input::Poll | Input::Type(_) | Input::Pull { .. } | Input::Steal { .. } | Input::Turn { .. } => {}
+            _ => {}
         }
         decisions.extend(self.abandoned.drain(..).map(Decision::Abandoned));
         while let Some(dispatch) = self.dispatch() {

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use derive_setters::Setters;
 use nebula_nic::schedule::SUSPENDED_MAX;
+use nebula_nic::turn::PaceConfig;
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, DomainId, JBSQ_BOUND_MAX, Mtu, PER_CORE_BOUND,
-    Policy, SLOT_BYTES, SOURCE_BITS_MAX, STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering,
-    queue_bound_for_slo, slots_of,
+    Policy, QueueRule, SLOT_BYTES, SOURCE_BITS_MAX, STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering,
+    slots_of,
 };
 
 use super::error::ServeError;
@@ -274,9 +275,6 @@ impl Default for ServerConfig {
     }
 }
 
-/// The part of the SLO for waiting and service; the rest is for the network and machine pauses.
-const SLO_SHARE_PERCENT: u64 = 70;
-
 impl ServerConfig {
     /// So many [engines](Self#structfield.engines), each inline with its one worker: Dagger's
     /// dispatch threads, each with its own queue. Clients are assigned to them in turn and stay.
@@ -326,27 +324,28 @@ impl ServerConfig {
 
     /// RPCs that may wait when one takes `service`, so that the next keeps the SLO.
     pub(crate) fn queue_bound(&self, service: Span) -> u32 {
-        match self.queueing {
-            Queueing::Unbounded { .. } => u32::MAX,
-            Queueing::SloBounded => self.slo_bound(service),
+        self.pace().queue_bound(service)
+    }
+
+    /// The server as the measurement of its pace sees it.
+    pub(crate) fn pace(&self) -> PaceConfig {
+        PaceConfig {
+            slo: self.slo,
+            service_mean: self.service_mean,
+            workers: self.workers,
+            is_inline: self.is_inline(),
+            replies_later: self.laters() > 0,
+            queue: (self.queueing == Queueing::SloBounded).then(|| self.queue_rule()),
         }
+    }
+
+    fn queue_rule(&self) -> QueueRule {
+        QueueRule { slo: self.slo, workers: self.workers, in_worker_queues: self.given_max() - PER_CORE_BOUND }
     }
 
     /// As [`queue_bound`](Self::queue_bound) under [`Queueing::SloBounded`].
     pub(crate) fn slo_bound(&self, service: Span) -> u32 {
-        let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
-        // At least two a worker: with fewer, steering has nothing to fetch ahead.
-        let bound = queue_bound_for_slo(slo, service, u32::from(self.workers)).unwrap_or(0);
-        // RPCs in the workers' own queues wait too.
-        let elsewhere = u32::from(self.workers) * (self.given_max() - PER_CORE_BOUND);
-        bound.saturating_sub(elsewhere).max(2 * u32::from(self.workers))
-    }
-
-    /// RPCs that a pool of `threads` threads accepts when one takes `service`, to keep the SLO.
-    pub(crate) fn pool_bound(&self, service: Span, threads: u16) -> u32 {
-        let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
-        let bound = queue_bound_for_slo(slo, service, threads.into()).unwrap_or(0);
-        bound.max(2 * u32::from(threads)).min(self.pool_max.into())
+        self.queue_rule().bound(service)
     }
 
     /// The most RPCs of a worker; further ones wait in the arrival queue.

@@ -36,7 +36,7 @@ impl<T: Transport> Engine<T> {
         if let Some(recorder) = &mut self.intake.recorder {
             recorder.timeout(now);
         }
-        self.drop_abandoned();
+        self.drop_abandoned(now);
     }
 
     /// Forgets a client: drops its incomplete RPCs; complete ones run to their end.
@@ -45,17 +45,17 @@ impl<T: Transport> Engine<T> {
         if let Some(recorder) = &mut self.intake.recorder {
             recorder.peer_gone(now, snid);
         }
-        self.drop_abandoned();
+        self.drop_abandoned(now);
         self.transport.forget(snid);
     }
 
-    fn drop_abandoned(&mut self) {
+    fn drop_abandoned(&mut self, now: Timestamp) {
         while let Some(abandoned) = self.intake.backend.poll_abandoned() {
             if let Some(recorder) = &mut self.intake.recorder {
                 recorder.abandoned(abandoned);
             }
             let answer = self.intake.payloads.abandon(abandoned.slots);
-            self.transport.abandoned(abandoned.rpc, answer);
+            self.transport.abandoned(now, abandoned.rpc, answer, &mut self.intake.recorder);
         }
     }
 }

@@ -4,10 +4,9 @@
 //! Credit, slots and the client's ring are handled once for a whole run. Replies come first in a
 //! turn; the clock and its consequences follow. An idle turn looks at nothing but the rings.
 
-use super::long_turn::REFUSALS_PER_LOOK;
-use super::turn::{Bounds, Engine};
+use super::turn::Engine;
 use crate::net::Watch;
-use crate::nic::ingress::{AtOnce, Intake, Others};
+use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::transport::Transport;
 use crate::rpc::fault::Fault;
 use crate::rpc::reply::Reply;
@@ -15,6 +14,7 @@ use crate::rpc::requests::{Replies, Requests};
 use crate::rpc::service::Service;
 use crate::status::Meter;
 use crate::transport::shm::rings::Rings;
+use nebula_nic::turn::{Bounds, Refusals};
 use nebula_nic::{BurstRpc, CoreId, Run, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -148,23 +148,16 @@ impl AtOnce for Timed<'_> {
     #[inline(always)]
     fn most(&self) -> (CoreId, u32) {
         let (core, most) = self.worker.most();
-        let in_time = |bounds: Bounds| {
-            let left = bounds.serves_until_ps.saturating_sub(self.watch.now_ps());
-            left.max(bounds.serves_least_ps.saturating_sub(self.time_ps)) / bounds.each_ps
-        };
+        let in_time = |bounds: Bounds| bounds.rpcs_left(self.watch.now_ps(), self.time_ps);
         let in_time = self.bounds.map_or(u64::MAX, in_time);
         (core, u32::try_from(in_time).map_or(most, |in_time| most.min(in_time)))
     }
 
     #[inline]
-    fn may_turn_away(&self, turned_away: u32) -> bool {
+    fn may_turn_away(&self, refusals: &Refusals) -> bool {
         match self.bounds {
-            None => Others.may_turn_away(turned_away),
-            Some(bounds) => {
-                !turned_away.is_multiple_of(REFUSALS_PER_LOOK)
-                    || turned_away == 0
-                    || self.watch.now_ps() < bounds.takes_until_ps
-            }
+            None => refusals.may_turn_away(),
+            Some(bounds) => bounds.may_turn_away(refusals.turned_away(), || self.watch.now_ps()),
         }
     }
 

@@ -1,6 +1,5 @@
 //! The engine, and the beginning and end of its turns.
 
-use super::long_turn::{self, LongTurn};
 use super::recent::Recent;
 use crate::config::error::{LogError, ServeError};
 use crate::config::kind::Kind;
@@ -8,10 +7,8 @@ use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::net::Watch;
 use crate::nic::ingress::{Intake, Others, RPCS_PER_TURN};
 use crate::nic::neighbors::Neighbors;
-use crate::nic::pace::Pace;
 use crate::nic::payloads::Payloads;
 use crate::nic::recorder::{Choice, FirstLogError, Recorder};
-use crate::nic::refusals::Refusals;
 use crate::nic::transport::Transport;
 use crate::rpc::job::WorkerLink;
 use crate::rpc::parking::Parker;
@@ -19,15 +16,13 @@ use crate::rpc::rpc_types::RpcTypes;
 use crate::status::{Meter, Status, StatusPage};
 use crate::yielding::Yielding;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
+use nebula_nic::turn::{Bounds, LongTurn, Pace, Refusals, long_turn};
 use nebula_nic::{Backend, NackReason, Policy, Span, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 
-/// How long answers may wait for others to share a datagram: about the cost of sending one.
-const TURN: Span = Span::from_us(8);
-const RPCS_PER_LONG_TURN: u32 = 8192;
 /// The queue has the SLO divided by this where requests may wait long before they are read and
 /// queued.
 const QUEUE_SHARE: u64 = 4;
@@ -98,17 +93,6 @@ pub(super) struct Report {
     slo: Span,
 }
 
-/// Bounds of the ingress of a long turn, in picoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    /// Until when RPCs are served on arrival, and the least time for that.
-    pub(super) serves_until_ps: u64,
-    pub(super) serves_least_ps: u64,
-    pub(super) each_ps: u64,
-    /// Until when packets are accepted or refused.
-    pub(super) takes_until_ps: u64,
-}
-
 #[derive(Debug)]
 struct Drain {
     asked: Arc<AtomicBool>,
@@ -169,11 +153,11 @@ impl<T: Transport> Engine<T> {
                 neighbors,
                 payloads,
                 recorder,
-                Refusals::new(T::MAKES_SYSTEM_CALLS),
+                Refusals::new(Refusals::time_each(T::MAKES_SYSTEM_CALLS)),
                 notes_fresh,
             ),
             links: parts.links,
-            pace: Pace::new(&queueing),
+            pace: Pace::new(queueing.pace()),
             clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0 },
             rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false, yielding: Yielding::new() },
             report: Report {
@@ -413,13 +397,7 @@ impl<T: Transport> Engine<T> {
 
     #[inline(always)]
     pub(super) fn bounds_of_ingress(&self) -> Option<Bounds> {
-        let (turn, began) = (self.long_turn.as_ref()?, self.clock.started);
-        Some(Bounds {
-            serves_until_ps: (began + turn.serves()).as_ps(),
-            serves_least_ps: turn.serves_least().as_ps(),
-            each_ps: self.pace.handler_mean().as_ps().max(1),
-            takes_until_ps: (began + turn.ingress()).as_ps(),
-        })
+        Some(self.long_turn.as_ref()?.bounds(self.clock.started, self.pace.handler_mean()))
     }
 
     /// RPCs that an inline worker serves before it sends answers: fewer if each takes long.
@@ -428,8 +406,8 @@ impl<T: Transport> Engine<T> {
         match self.intake.refusals.turned_away() {
             _ if !T::MAKES_SYSTEM_CALLS => self.turn_rpcs_max as usize,
             // All RPCs within the bound: each client's answers then take one system call.
-            _ if self.long_turn.is_some() => RPCS_PER_LONG_TURN as usize,
-            0 => self.pace.rpcs_within(TURN).min(self.turn_rpcs_max as usize),
+            _ if self.long_turn.is_some() => long_turn::RPCS_MAX as usize,
+            0 => self.pace.rpcs_together().min(self.turn_rpcs_max as usize),
             _ => self.rpcs_beside_refusals().min(self.turn_rpcs_max as usize),
         }
     }
@@ -437,17 +415,16 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     pub(super) fn rpcs_at_once(&self) -> u32 {
         if self.long_turn.is_some() {
-            return RPCS_PER_LONG_TURN;
+            return long_turn::RPCS_MAX;
         }
-        u32::try_from(self.pace.rpcs_within(TURN)).map_or(self.turn_rpcs_max, |rpcs| rpcs.min(self.turn_rpcs_max))
+        u32::try_from(self.pace.rpcs_together()).map_or(self.turn_rpcs_max, |rpcs| rpcs.min(self.turn_rpcs_max))
     }
 
-    /// As long as the ingress, most of which went into refusals, but a small part of the SLO.
+    /// The ingress has taken its time until now.
     #[cold]
     fn rpcs_beside_refusals(&self) -> usize {
         let now = Timestamp::from_ps(self.clock.watch.now_ps());
-        let as_long = self.pace.rpcs_of(now - self.clock.started).min(self.pace.rpcs_in_turn());
-        self.pace.rpcs_within(TURN).max(as_long)
+        self.pace.rpcs_beside_refusals(now - self.clock.started)
     }
 
     pub(crate) fn is_over(&self) -> bool {

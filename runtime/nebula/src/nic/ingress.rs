@@ -6,9 +6,9 @@
 use super::neighbors::Neighbors;
 use super::payloads::Payloads;
 use super::recorder::Recorder;
-use super::refusals::Refusals;
 use crate::rpc::requests::Replies;
 use nebula_nic::schedule::RpcType;
+use nebula_nic::turn::{Refusal, Refusals};
 use nebula_nic::{
     Arrival, Backend, Burst, BurstRpc, CoreId, Header, Missing, NodeId, RpcKey, Run, SLOT_BYTES, SlotRange, Timestamp,
     Verdict,
@@ -16,7 +16,6 @@ use nebula_nic::{
 
 /// RPCs served in a turn: few, so that a queue builds up where it is bounded, not in the rings.
 pub(crate) const RPCS_PER_TURN: u32 = 32;
-const TURNED_AWAY_PER_TURN: u32 = 64;
 const FRESH_MAX: usize = 64;
 
 /// A transport hands packets to it: the decider with its memory and its decision log.
@@ -64,7 +63,32 @@ impl Intake {
     #[inline]
     pub(crate) fn may_refuse(&mut self, now: Timestamp, snid: NodeId) -> bool {
         let asks_little = self.refusals.is_used_up() && self.backend.share().is_light(snid);
-        self.refusals.has_left(now, asks_little)
+        self.judge_refusal(now, asks_little)
+    }
+
+    /// Whether another RPC may be refused, whichever its source.
+    #[inline]
+    pub(crate) fn may_refuse_more(&mut self, now: Timestamp) -> bool {
+        self.judge_refusal(now, false)
+    }
+
+    #[inline]
+    fn judge_refusal(&mut self, now: Timestamp, asks_little: bool) -> bool {
+        let is_scarce = self.refusals.is_used_up();
+        let refusal = self.refusals.judge(now, asks_little);
+        if is_scarce && let Some(recorder) = &mut self.recorder {
+            recorder.judged(now, &self.refusals, asks_little, refusal);
+        }
+        refusal == Refusal::Answered
+    }
+
+    /// An RPC was refused.
+    #[inline]
+    pub(crate) fn count_refusal(&mut self, now: Timestamp) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.refused(now, &self.refusals);
+        }
+        self.refusals.count();
     }
 
     /// Whether an RPC of `snid` would be refused without a NACK, so that reading it is useless.
@@ -182,10 +206,10 @@ pub(crate) trait AtOnce {
     /// The core, and how many RPCs it may still get in this turn; 0 if other threads serve.
     fn most(&self) -> (CoreId, u32);
 
-    /// Whether more packets than `turned_away` may be turned away before the core serves.
+    /// Whether more packets may be turned away before the core serves.
     #[inline]
-    fn may_turn_away(&self, turned_away: u32) -> bool {
-        turned_away < TURNED_AWAY_PER_TURN
+    fn may_turn_away(&self, refusals: &Refusals) -> bool {
+        refusals.may_turn_away()
     }
 
     fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>);

@@ -5,8 +5,9 @@
 //! It is for checking the runtime: it allocates and writes, and costs far more than decisions.
 
 use crate::config::error::LogError;
-use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine};
+use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine, RefuseStep};
 use nebula_nic::schedule::{Migration, RpcType, Thresholds};
+use nebula_nic::turn::{Refusal, Refusals};
 use nebula_nic::{
     Abandoned, Adoption, Arrival, BurstRpc, CoreId, Decision, Dispatch, Freed, GroupId, Header, Input, Kind, NodeId,
     RpcKey, Run, SlotRange, Timestamp, Verdict,
@@ -35,6 +36,8 @@ pub(crate) struct Recorder {
     error: FirstLogError,
     /// The latest line, which may still get decisions.
     pending: Option<GroupLine>,
+    /// Whether the log has had refusals.
+    has_refused: bool,
 }
 
 impl Recorder {
@@ -46,7 +49,7 @@ impl Recorder {
             Ok(out)
         });
         let out = begun.map_err(|cause| LogError { path: path.to_owned(), cause: Arc::new(cause) })?;
-        Ok(Self { path: path.to_owned(), out: Some(out), error, pending: None })
+        Ok(Self { path: path.to_owned(), out: Some(out), error, pending: None, has_refused: false })
     }
 
     fn note(&mut self, at: Timestamp, input: Input, decisions: Vec<Decision>) {
@@ -133,8 +136,41 @@ impl Recorder {
         self.note(at, Input::Pull { core: dispatch.core }, vec![Decision::Dispatch(dispatch)]);
     }
 
+    /// A machine outside the back end has decided.
+    pub(crate) fn outside(&mut self, at: Timestamp, input: Input, decision: Option<Decision>) {
+        self.note(at, input, decision.into_iter().collect());
+    }
+
+    /// `refusals` has judged a refusal. A silent one like that of the latest line is left out: only
+    /// a refusal that is answered can change the next judgment.
+    #[cold]
+    pub(crate) fn judged(&mut self, at: Timestamp, refusals: &Refusals, asks_little: bool, refusal: Refusal) {
+        let input = Input::Refuse(RefuseStep::Judge { asks_little });
+        let decision = Decision::Refusal(refusal);
+        let is_same = |line: &GroupLine| {
+            line.input == GroupInput::Nic(input) && line.decisions.first() == Some(&GroupDecision::Nic(decision))
+        };
+        if refusal == Refusal::Answered || !self.pending.as_ref().is_some_and(is_same) {
+            self.begin_refusals(at, refusals);
+            self.outside(at, input, Some(decision));
+        }
+    }
+
+    /// `refusals` has counted a NACK.
+    #[cold]
+    pub(crate) fn refused(&mut self, at: Timestamp, refusals: &Refusals) {
+        self.begin_refusals(at, refusals);
+        self.outside(at, Input::Refuse(RefuseStep::Count), None);
+    }
+
+    fn begin_refusals(&mut self, at: Timestamp, refusals: &Refusals) {
+        if !std::mem::replace(&mut self.has_refused, true) {
+            self.outside(at, Input::Refuse(RefuseStep::Start { each: refusals.each() }), None);
+        }
+    }
+
     pub(crate) fn choice(&mut self, now: Timestamp, choice: Choice) {
-        self.note(choice.at.unwrap_or(now), choice.input, choice.decision.into_iter().collect());
+        self.outside(choice.at.unwrap_or(now), choice.input, choice.decision);
     }
 
     pub(crate) fn thresholds(&mut self, at: Timestamp, thresholds: Thresholds) {

@@ -1,6 +1,7 @@
 //! The border to the transports, which bring an engine's packets and carry its answers.
 
 use super::ingress::{AtOnce, Intake};
+use super::recorder::Recorder;
 use crate::rpc::answer::Answer;
 use crate::status::Status;
 use nebula_nic::{NodeId, RpcKey, Sources, Timestamp};
@@ -32,8 +33,8 @@ pub(crate) trait Transport: Debug + Send + 'static {
         false
     }
 
-    /// An RPC never became complete: informs its client.
-    fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>);
+    /// An RPC never became complete: informs its client. Decisions that follow go into `log`.
+    fn abandoned(&mut self, now: Timestamp, rpc: RpcKey, answer: Option<Box<Answer>>, log: &mut Option<Recorder>);
 
     #[inline(always)]
     fn flush(&mut self, _now: Timestamp) {}

@@ -5,13 +5,12 @@ use super::cancel::Cancel;
 use super::fault::Fault;
 use super::recipient::Recipient;
 use super::slot::{Geometry, Slots, mtu_for, store_unaligned};
+use nebula_nic::ending::{NEVER, over};
 use nebula_nic::{EntryId, NackReason, NodeId, Timestamp, TransferId};
 use nebula_sys::clock::Clock;
 use nebula_sys::copy::load_bytes;
 use nebula_sys::sync::AtomicU64;
 use std::fmt::Debug;
-
-const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -82,8 +81,8 @@ impl Asker {
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        let has_passed = || self.deadline <= Timestamp::from_ps(Clock::new().now_ps());
-        self.cancel.as_ref().is_some_and(Cancel::is_set) || self.deadline != NEVER && has_passed()
+        let now = || Timestamp::from_ps(Clock::new().now_ps());
+        over(self.deadline, self.cancel.as_ref().is_some_and(Cancel::is_set), now).is_some()
     }
 }
 
@@ -137,17 +136,6 @@ impl Answer {
         self.capacity
     }
 
-    /// Why the client wants no answer, if so. Reads the clock only if there is a deadline.
-    #[inline(always)]
-    pub(crate) fn is_over(&self, now: impl FnOnce() -> Timestamp) -> Option<NackReason> {
-        match self.ending.fate {
-            Fate::Refused(reason) => Some(reason),
-            _ if self.ending.has_cancelled() => Some(NackReason::Cancelled),
-            _ if self.ending.deadline != NEVER && self.ending.deadline <= now() => Some(NackReason::Expired),
-            _ => None,
-        }
-    }
-
     #[inline(always)]
     pub(crate) fn reply_bytes(&self) -> u32 {
         self.ending.bytes
@@ -179,7 +167,7 @@ impl Ending {
     }
 
     #[inline(always)]
-    fn has_cancelled(&self) -> bool {
+    pub(crate) fn has_cancelled(&self) -> bool {
         self.cancel.as_ref().is_some_and(Cancel::is_set)
     }
 
@@ -187,8 +175,10 @@ impl Ending {
         Asker { recipient: self.recipient, deadline: self.deadline, cancel: self.cancel.clone() }
     }
 
-    pub(crate) fn is_cancelled(&self, now: impl FnOnce() -> Timestamp) -> bool {
-        self.has_cancelled() || self.deadline != NEVER && self.deadline <= now()
+    /// Why the client waits no more, if so. Reads the clock only if there is a deadline.
+    #[inline(always)]
+    pub(crate) fn over(&self, now: impl FnOnce() -> Timestamp) -> Option<NackReason> {
+        over(self.deadline, self.has_cancelled(), now)
     }
 
     /// The client's address and deadline. Its cancellation is moved out.

@@ -127,7 +127,7 @@ impl LaterReply {
     /// Refuses the RPC: its client gets a NACK, as from [`Reply::refuse`](crate::Reply::refuse).
     /// The handler must not have executed any of it.
     pub fn refuse(self) {
-        self.nack(NackReason::QueueBound);
+        self.nack(NackReason::BY_SERVICE);
     }
 
     pub(crate) fn nack(mut self, reason: NackReason) {

@@ -116,7 +116,7 @@ impl<'a> Reply<'a> {
     pub fn is_cancelled(&self) -> bool {
         let now = || Timestamp::from_ps(Clock::new().now_ps());
         match &self.ending {
-            Some(ending) => ending.is_cancelled(now),
+            Some(ending) => ending.over(now).is_some(),
             None => Asked::new(self.line, self.position).is_cancelled(),
         }
     }
@@ -323,7 +323,7 @@ impl<'a> Reply<'a> {
     pub(crate) fn publish(&mut self) {
         match self.bytes {
             TOO_LARGE => return self.fail(Fault::ReplyTooLarge),
-            REFUSED => return self.nack(NackReason::QueueBound),
+            REFUSED => return self.nack(NackReason::BY_SERVICE),
             _ => {}
         }
         match &mut self.ending {

@@ -128,6 +128,7 @@ impl Assembly<'_> {
         for (index, worker) in workers.iter_mut().enumerate() {
             worker.configure(self.config, self.watch);
             worker.set_meter(self.meters.of(index));
+            worker.set_log(self.log.clone());
             if let Policy::Preemptive(quantum) = self.config.policy {
                 let turns =
                     LoggedTurns::new(worker.core(), quantum, self.config.suspended_max.into(), self.log.clone());

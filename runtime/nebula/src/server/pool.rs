@@ -2,14 +2,13 @@
 //!
 //! A worker hands an RPC of [`Class::Worker`] to the pool. The RPC keeps its slots and that
 //! worker's credit, like one with a later reply, which it becomes: the worker publishes the reply
-//! and does all accounting. As many may wait here as keep the SLO, by their measured service time;
-//! further ones are refused at once. As at the NIC, [`FairShare`] decides which ones, and which are
-//! served first.
+//! and does all accounting. The decider [of the same name](nebula_nic::pool::Pool) says which RPCs
+//! are accepted, and which are served first.
 
 use crate::config::server::ServerConfig;
 use crate::config::tenant;
 use crate::endpoint::Endpoint;
-use crate::nic::median::Median;
+use crate::nic::recorder::Choice;
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::fault::Fault;
 use crate::rpc::later::{LaterReply, Laters, MayWait};
@@ -18,13 +17,16 @@ use crate::rpc::service::{Class, Service, Stage};
 use crate::rpc::store_counters::StoreCounters;
 use crate::status::{Layout, PoolPage, PoolStatus};
 use crate::transport::udp::source::SOURCES;
+use nebula_nic::decision::PoolStep;
 use nebula_nic::fair_share::Judged;
-use nebula_nic::{FairShare, NodeId, Span, Timestamp};
+use nebula_nic::pool::{self, PoolConfig};
+use nebula_nic::{Decision, Input, NodeId, Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::shared::SharedMemory;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -33,13 +35,14 @@ const POLLED_FOR: Span = Span::from_us(10);
 
 #[derive(Debug)]
 pub(crate) struct Pool {
-    config: ServerConfig,
     clock: Clock,
     threads: u16,
     state: Mutex<State>,
     came: Condvar,
     waiting: AtomicUsize,
     page: OnceLock<PoolPage>,
+    /// Where it logs its decisions, each under the lock of `state`.
+    log: OnceLock<Sender<Choice>>,
 }
 
 #[derive(Debug)]
@@ -47,14 +50,10 @@ struct State {
     /// Served first: RPCs of sources that have had little.
     first: VecDeque<Job>,
     queue: VecDeque<Job>,
-    share: FairShare,
-    running: u32,
+    /// Decides which RPCs wait, and which is next.
+    decider: pool::Pool,
     asleep: u32,
     is_closed: bool,
-    bound: u32,
-    service: Median,
-    served: u64,
-    refused: u64,
 }
 
 #[derive(Debug)]
@@ -72,6 +71,10 @@ pub(crate) struct Pooled {
 impl Pooled {
     pub(crate) fn new(service: Arc<dyn Service + Send + Sync>, pool: Arc<Pool>) -> Self {
         Self { service, pool }
+    }
+
+    pub(super) fn log_to(&self, log: Option<Sender<Choice>>) {
+        self.pool.log_to(log);
     }
 }
 
@@ -118,31 +121,42 @@ impl Pool {
             Endpoint::Shm(_) | Endpoint::Packets(_) => false,
         };
         let sources = if has_hosts { SOURCES } else { config.sources() };
+        let tenants = tenant::weights(&config.tenants);
         let state = State {
             first: VecDeque::new(),
-            share: FairShare::new(sources).with_tenants(tenant::weights(&config.tenants)),
             queue: VecDeque::with_capacity(config.pool_max.into()),
-            running: 0,
+            decider: pool::Pool::new(PoolConfig { slo: config.slo, threads, most: config.pool_max, sources, tenants }),
             asleep: 0,
             is_closed: false,
-            bound: config.pool_max.into(),
-            service: Median::new(Span::ZERO),
-            served: 0,
-            refused: 0,
         };
         Self {
-            config: config.clone(),
             clock: Clock::new(),
             threads,
             state: Mutex::new(state),
             came: Condvar::new(),
             waiting: AtomicUsize::new(0),
             page: OnceLock::new(),
+            log: OnceLock::new(),
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Logs the pool's decisions from its beginning; does nothing with a second log.
+    pub(super) fn log_to(&self, log: Option<Sender<Choice>>) {
+        let state = self.state();
+        if log.is_some_and(|log| self.log.set(log).is_ok()) {
+            self.note(None, PoolStep::Start(*state.decider.config()), None);
+        }
+    }
+
+    fn note(&self, at: Option<Timestamp>, step: PoolStep, decision: Option<Decision>) {
+        if let Some(log) = self.log.get() {
+            // The engine's end is gone when the server ends, and the log with it.
+            let _ = log.send(Choice { at, input: Input::Pool(step), decision });
+        }
     }
 
     pub(super) fn publish_on(&self, memory: Arc<SharedMemory>, layout: Layout) {
@@ -163,27 +177,28 @@ impl Pool {
     fn status_of(&self, state: &State) -> PoolStatus {
         PoolStatus {
             threads: self.threads,
-            bound: state.bound,
-            held: state.held(),
-            served: state.served,
-            refused: state.refused,
-            service: Some(state.service.mean()).filter(|&mean| mean >= KNOWN),
+            bound: state.decider.bound(),
+            held: state.decider.held(),
+            served: state.decider.served(),
+            refused: state.decider.refused(),
+            service: state.decider.service(),
         }
     }
 
     fn take_on(&self, request: &[u8], reply: &mut Reply<'_>) {
         let mut state = self.state();
         let client = reply.client().unwrap_or(NodeId(0));
-        let (now, room) = (Timestamp::from_ps(self.clock.now_ps()), (state.held(), state.bound));
-        let judged = state.share.judge(now, client, room);
+        let now = Timestamp::from_ps(self.clock.now_ps());
+        let judged = state.decider.judge(now, client);
+        self.note(Some(now), PoolStep::Judge(client), Some(judged.into()));
         if judged == Judged::Refused {
-            state.refused += 1;
             self.publish(&state);
             return reply.refuse();
         }
         // Fails only on a server without later replies; one with a pool has them.
         let Ok(later) = reply.later() else { return };
         let job = Job { request: request.into(), later };
+        state.decider.handle_queued(judged);
         if judged == Judged::First {
             state.first.push_back(job)
         } else {
@@ -215,9 +230,9 @@ impl Pool {
         }
         let mut state = self.state();
         loop {
-            if let Some(job) = state.take() {
+            if let Some((job, judged)) = state.take() {
+                self.note(None, PoolStep::Next, Some(judged.into()));
                 self.waiting.store(state.waiting(), Ordering::Release);
-                state.running += 1;
                 return Some(job);
             }
             if state.is_closed {
@@ -231,17 +246,13 @@ impl Pool {
 
     fn end(&self, took: Span) {
         let mut state = self.state();
-        state.running -= 1;
-        state.served += 1;
-        state.service.add(took, 1);
-        let mean = state.service.mean();
-        state.bound =
-            if mean < KNOWN { self.config.pool_max.into() } else { self.config.pool_bound(mean, self.threads) };
+        state.decider.handle_end(took);
+        self.note(None, PoolStep::End(took), None);
         self.publish(&state);
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.state().held() > 0
+        self.state().decider.held() > 0
     }
 
     fn drain(&self) {
@@ -251,27 +262,22 @@ impl Pool {
     }
 }
 
-/// A shorter mean is not trusted: handing an RPC over takes longer, so too few were measured.
-const KNOWN: Span = Span::from_ns(100);
-
 impl State {
     fn waiting(&self) -> usize {
         self.first.len() + self.queue.len()
     }
 
-    fn held(&self) -> u32 {
-        u32::try_from(self.waiting()).unwrap_or(u32::MAX) + self.running
-    }
-
-    fn take(&mut self) -> Option<Job> {
-        self.first.pop_front().or_else(|| self.queue.pop_front())
+    fn take(&mut self) -> Option<(Job, Judged)> {
+        let judged = self.decider.poll_next()?;
+        let queue = if judged == Judged::First { &mut self.first } else { &mut self.queue };
+        queue.pop_front().map(|job| (job, judged))
     }
 }
 
 /// Runs the handler, unless the client has given up, and sends the result.
 fn serve(Job { request, later }: Job, service: &dyn Service, answer: &mut Answer, now_ps: u64) {
     answer.reset_for(later.capacity_bytes(), later.asker());
-    if let Some(reason) = answer.is_over(|| Timestamp::from_ps(now_ps)) {
+    if let Some(reason) = answer.ending.over(|| Timestamp::from_ps(now_ps)) {
         return later.nack(reason);
     }
     let laters = Laters::of(later);

@@ -306,7 +306,10 @@ pub(super) fn serve_pooled(
     let pool = Arc::new(Pool::new(&config, &endpoint.0, endpoint.1.is_some(), threads));
     let pins = config.pin.get(config.threads().number()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
-    let run = Arc::new(move |worker: Worker| worker.run(&pooled));
+    let run = Arc::new(move |worker: Worker| {
+        pooled.log_to(worker.log());
+        worker.run(&pooled);
+    });
     let mut running = serve(|config| open(endpoint, config), config, run)?;
     for index in 0..usize::from(threads) {
         let (pool, service) = (pool.clone(), service.clone());

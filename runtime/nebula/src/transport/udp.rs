@@ -24,7 +24,6 @@ pub(crate) mod handshake;
 pub(crate) mod port;
 pub(crate) mod numbers;
 pub(crate) mod key_box;
-mod early_drop;
 mod requests;
 mod at_once;
 mod outcomes;

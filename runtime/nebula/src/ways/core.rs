@@ -5,6 +5,7 @@ use super::source::{Serving, Source};
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::engine::run::Turn;
 use crate::net::{Time, Watch};
+use crate::nic::recorder::Choice;
 use crate::rpc::answer::{Answer, Asker, Fate};
 use crate::rpc::cancel::{Cancel, ShareRing};
 use crate::rpc::fault::Fault;
@@ -17,10 +18,12 @@ use crate::status::{self, Meter};
 use crate::transport::shm::channel::Channel;
 use crate::transport::shm::registry::ChannelCache;
 use crate::yielding::Yielding;
-use nebula_nic::{Arrival, CoreId, Frontend, NackReason, RpcKey, Span, Timestamp};
+use nebula_nic::ending::{NEVER, over};
+use nebula_nic::{Arrival, CoreId, Decision, Frontend, Input, NackReason, RpcKey, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -34,6 +37,8 @@ pub(crate) struct Core {
     watch: Watch,
     meter: Meter,
     yielding: Yielding,
+    /// Where it logs why a client waits no more, if there is a decision log.
+    log: Option<Sender<Choice>>,
 }
 
 pub(crate) struct Parts {
@@ -130,6 +135,7 @@ impl Core {
             watch: Watch::new(&Time::Machine),
             meter: Meter::none(&Watch::new(&Time::Machine)),
             yielding: Yielding::new(),
+            log: None,
         }
     }
 
@@ -141,6 +147,14 @@ impl Core {
 
     pub(crate) fn set_meter(&mut self, meter: Meter) {
         self.meter = meter;
+    }
+
+    pub(crate) fn set_log(&mut self, log: Option<Sender<Choice>>) {
+        self.log = log;
+    }
+
+    pub(crate) fn log(&self) -> Option<Sender<Choice>> {
+        self.log.clone()
     }
 
     pub(crate) fn id(&self) -> CoreId {
@@ -248,13 +262,13 @@ impl Core {
     pub(crate) fn begin(&mut self, service: &dyn Service) -> Option<Begun> {
         loop {
             let begun = self.begin_any(service)?;
-            let over = match &begun.held.answer {
-                Some(answer) => answer.is_over(|| self.now()),
-                None => begun.held.is_taken_back.then_some(NackReason::Cancelled),
+            let (deadline, is_cancelled) = match &begun.held.answer {
+                Some(answer) => (answer.ending.deadline, answer.ending.has_cancelled()),
+                None => (NEVER, begun.held.is_taken_back),
             };
-            match over {
+            match over(deadline, is_cancelled, || self.now()) {
                 None => return Some(begun),
-                Some(reason) => self.refuse(begun, reason),
+                Some(reason) => self.refuse(begun, (deadline, is_cancelled), reason),
             }
         }
     }
@@ -267,7 +281,12 @@ impl Core {
 
     /// Ends an RPC whose client does not wait any more.
     #[cold]
-    fn refuse(&mut self, mut begun: Begun, reason: NackReason) {
+    fn refuse(&mut self, mut begun: Begun, (deadline, is_cancelled): (Timestamp, bool), reason: NackReason) {
+        if let Some(log) = &self.log {
+            let input = Input::Over { rpc: begun.arrival.rpc, deadline, is_cancelled };
+            // The engine's end is gone when the server ends, and the log with it.
+            let _ = log.send(Choice { at: Some(self.now()), input, decision: Some(Decision::nack(reason)) });
+        }
         match &mut begun.held.answer {
             Some(answer) => answer.ending.fate = Fate::Refused(reason),
             None => self.answer_by(&mut begun, |reply| reply.nack(reason)),

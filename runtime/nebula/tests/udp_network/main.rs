@@ -10,6 +10,7 @@
 //! | truthfully | `CallError::was_executed` holds: *no* was never executed, *yes* once; a reply has the right bytes of the one execution |
 //! | nothing is lost | at the end no slot and no place is held; the server's memory has a bound |
 //! | repeatable | the same seed gives the same run |
+//! | replayable | the decision log of each server |
 //!
 //! To repeat a failed run: `cargo xtask network --seed N --trace`. Environment variables:
 //! `NEBULA_SEEDS` and `NEBULA_SEED_FROM` (number and first seed), `NEBULA_TRACE` (print the
@@ -21,13 +22,14 @@ mod scenario;
 mod world;
 
 use nebula::NackReason;
+use nebula_nic::replay_text;
 use oracle::End;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use world::{Outcome, run};
+use world::{Outcome, run, run_logged};
 
 /// Runs of a test; the environment variable `NEBULA_SEEDS` overrides it.
 const SEEDS: u64 = 100;
@@ -159,5 +161,20 @@ fn the_same_seed_gives_the_same_run() {
     for seed in 0..20 {
         let hashes = [run(seed, false).hash, run(seed, false).hash];
         assert_eq!(hashes[0], hashes[1], "seed {seed}");
+    }
+}
+
+#[test]
+fn the_decision_log_of_each_server_replays() {
+    let mut all = String::new();
+    for seed in 0..40 {
+        for log in run_logged(seed).logs {
+            let lines = replay_text(&log).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            assert_eq!(lines, log.lines().count() - 1, "seed {seed}: every line but the configuration's");
+            all += &log;
+        }
+    }
+    for decided in ["nack expired", "nack cancelled", "-> fits", "give-back", "-> nack buffer-full", "-> answered"] {
+        assert!(all.contains(decided), "no {decided:?} in any log");
     }
 }

@@ -2,6 +2,7 @@
 //! from event to event.
 
 use crate::support::draw::Draw;
+use crate::support::log_file::LogFile;
 use crate::support::sim_net::{Fates, Network, say};
 use crate::udp_network::adversary::Adversary;
 use crate::udp_network::oracle::{Call, Laws, NAMED_BYTES, Oracle, request_of};
@@ -48,6 +49,8 @@ pub(crate) struct Outcome {
     pub(crate) server_bytes_max: i64,
     /// Requests that a server knew already.
     pub(crate) repeated: u64,
+    /// The decision logs of all servers, if the run has any.
+    pub(crate) logs: Vec<String>,
 }
 
 /// The handler, its record, and its service time.
@@ -127,23 +130,35 @@ pub(crate) struct World {
     bytes_max: i64,
     events: u64,
     is_traced: bool,
+    seed: u64,
+    /// The decision logs so far, if servers write them.
+    logs: Option<Vec<LogFile>>,
     /// Entropies of [`LATE`] that are still unused.
     late: Vec<(u8, u64)>,
 }
 
 pub(crate) fn run(seed: u64, is_traced: bool) -> Outcome {
+    run_with(seed, is_traced, None)
+}
+
+/// As [`run`], with decision logs of all servers.
+pub(crate) fn run_logged(seed: u64) -> Outcome {
+    run_with(seed, false, Some(Vec::new()))
+}
+
+fn run_with(seed: u64, is_traced: bool, logs: Option<Vec<LogFile>>) -> Outcome {
     let mut draw = Draw::new(seed ^ 0xA5A5_5A5A);
     let scenario = Scenario::drawn(&mut draw);
     if is_traced {
         say(0, format_args!("{scenario:#?}"));
     }
-    let mut world = World::new(seed, scenario, draw, is_traced);
+    let mut world = World::new(seed, scenario, draw, is_traced, logs);
     world.live();
     world.finish()
 }
 
 impl World {
-    fn new(seed: u64, scenario: Scenario, mut draw: Draw, is_traced: bool) -> Self {
+    fn new(seed: u64, scenario: Scenario, mut draw: Draw, is_traced: bool, logs: Option<Vec<LogFile>>) -> Self {
         let network = Network::new(seed, scenario.link, is_traced);
         // With sealed datagrams a client goes on at its new address.
         let is_sealed = !scenario.server.keys.is_empty();
@@ -185,6 +200,8 @@ impl World {
             bytes_max,
             events,
             is_traced,
+            logs,
+            seed,
             late: LATE.to_vec(),
         };
         world.start_server();
@@ -203,7 +220,12 @@ impl World {
         let offset_ps = self.draw.number() >> (8 + self.draw.below(24));
         let clock = Arc::new(AtomicU64::new(self.now_ps() + offset_ps));
         self.work.clock.replace(clock.clone());
-        let config: ServerConfig = self.scenario.server.clone();
+        let mut config: ServerConfig = self.scenario.server.clone();
+        if let Some(logs) = &mut self.logs {
+            let log = LogFile::new(&format!("udp-network-{}-{}", self.seed, logs.len()));
+            config.decision_log = Some(log.0.clone());
+            logs.push(log);
+        }
         let (wire, _) = self.network.host(self.server, self.scenario.datagram_bytes);
         let entropy = self.draw.bytes(32).try_into().expect("32 bytes");
         let before = nebula_testing::allocations::bytes();
@@ -575,7 +597,8 @@ impl World {
         oracle.violations.append(&mut violations);
         oracle.close();
         let repeated = self.repeated;
-        Outcome { oracle, fates, hash, repeated, crashes: self.crashes, server_bytes_max: self.bytes_max }
+        let logs = self.logs.iter().flatten().map(LogFile::text).collect();
+        Outcome { oracle, fates, hash, repeated, crashes: self.crashes, server_bytes_max: self.bytes_max, logs }
     }
 }
 

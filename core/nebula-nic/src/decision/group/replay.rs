@@ -3,6 +3,7 @@
 use super::{GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupSetup};
 use crate::backend::Backend;
 use crate::backend::group::{Adoption, GroupConfigError};
+use crate::decision::beside::Beside;
 use crate::decision::line::{Decision, Input};
 use crate::decision::text::ParseDecisionError;
 use crate::schedule::altocumulus::manager::{Manager, ManagerConfigError};
@@ -63,7 +64,8 @@ pub fn replay_group_text(log: &str) -> Result<usize, GroupReplayError> {
     let first = lines.next().unwrap_or("");
     let setup = first.strip_prefix(GROUP_LOG_HEADER).ok_or_else(|| GroupReplayError::Header { got: first.into() })?;
     let GroupSetup { group, manager } = setup.parse()?;
-    let mut replay = Replay { backend: Backend::try_group(group)?, manager: Manager::try_new(manager)? };
+    let beside = Beside::new(&group.backend);
+    let mut replay = Replay { backend: Backend::try_group(group)?, manager: Manager::try_new(manager)?, beside };
     let mut count = 0;
     for line in lines {
         count += 1;
@@ -75,6 +77,7 @@ pub fn replay_group_text(log: &str) -> Result<usize, GroupReplayError> {
 struct Replay {
     backend: Backend,
     manager: Manager,
+    beside: Beside,
 }
 
 impl Replay {
@@ -98,7 +101,7 @@ impl Replay {
 
     /// Decisions made at once, before polling.
     fn answer(&mut self, at: Timestamp, input: &GroupInput) -> Vec<GroupDecision> {
-        let Self { backend, manager } = self;
+        let Self { backend, manager, .. } = self;
         let one = match input {
             GroupInput::Nic(input) => self.answer_to_nic(at, input),
             GroupInput::Manage { waiting, published } => {
@@ -126,7 +129,7 @@ impl Replay {
     }
 
     fn answer_to_nic(&mut self, at: Timestamp, input: &Input) -> Option<GroupDecision> {
-        let answer = input.apply(&mut self.backend, at);
+        let answer = input.apply(&mut self.backend, at).or_else(|| self.beside.decide(at, *input));
         if let Some(Decision::Packet(Verdict::Write { complete: true, .. })) = answer {
             self.manager.handle_arrival(at);
         }

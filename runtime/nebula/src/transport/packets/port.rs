@@ -3,10 +3,11 @@
 use super::counters::PacketCounters;
 use crate::net::{Forwarding, PACKET_PREFIX_BYTES, PacketDevice, Side};
 use crate::nic::ingress::{AtOnce, Intake};
+use crate::nic::recorder::Recorder;
 use crate::nic::transport::Transport;
 use crate::rpc::answer::{Answer, Fate};
 use nebula_nic::{
-    EntryId, FlowOrder, Header, Kind, NackReason, NodeId, RpcKey, Sources, Span, Ticket, Timestamp, TransferId, Verdict,
+    Abandoned, EntryId, FlowOrder, Header, Kind, NodeId, RpcKey, Sources, Span, Ticket, Timestamp, TransferId, Verdict,
 };
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ impl Taker {
         let Verdict::Write { slots, complete: true, .. } = intake.receive(now, header) else {
             self.counters.refused();
             // A turn then serves for as long as it refuses.
-            intake.refusals.count();
+            intake.count_refusal(now);
             return;
         };
         self.tid = TransferId(tid.0.wrapping_add(1));
@@ -145,9 +146,9 @@ impl Transport for PacketPort {
     }
 
     /// A packet is always one packet of the NIC.
-    fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
+    fn abandoned(&mut self, _: Timestamp, rpc: RpcKey, answer: Option<Box<Answer>>, _: &mut Option<Recorder>) {
         if let Some(mut answer) = answer {
-            answer.ending.fate = Fate::Refused(NackReason::Incomplete);
+            answer.ending.fate = Fate::Refused(Abandoned::REASON);
             self.ended(rpc.snid, Some(answer));
         }
     }

@@ -5,21 +5,23 @@ use super::listener::{Event, EventQueue, client_index};
 use super::registry::Registry;
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided};
+use crate::nic::recorder::Recorder;
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::requests::Replies;
 use crate::rpc::slot::{Asked, Line, Mark, SlotHeader, Slots, first_word, is_request};
 use crate::status::Status;
+use nebula_nic::ending::{NEVER, over};
 use nebula_nic::{
-    Access, BURST_MAX, Burst, BurstRpc, CoreId, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp,
-    TransferId, Verdict, slots_of,
+    Abandoned, Access, BURST_MAX, Burst, BurstRpc, CoreId, Decision, Header, Input, Kind, NodeId, RpcKey, Run,
+    SLOT_BYTES, Timestamp, TransferId, Verdict, slots_of,
 };
 use nebula_sys::sync::Ordering;
 use std::sync::Arc;
 
 /// The most packets taken from one ring in a turn, so that no client starves others. More than an
 /// inline worker serves in a turn: under overload the queue then grows to its bound, and RPCs
-/// beyond it are refused, as far as there is [time](crate::nic::refusals), instead of waiting
+/// beyond it are refused, as far as there is [time](nebula_nic::turn::refusals), instead of waiting
 /// unseen in the ring.
 const PACKETS_PER_RING: usize = BURST_MAX as usize;
 
@@ -198,12 +200,17 @@ impl Rings {
                 break true;
             }
             let Current { base, rpc_bytes, span, .. } = current;
-            if slot.mark == Mark::Cancelled {
+            if let Some(reason) = over(NEVER, slot.mark == Mark::Cancelled, || now) {
                 // An RPC is cancelled in its first slot.
                 if reader.current.is_some() {
                     break false;
                 }
-                channel.nack(base, NackReason::Cancelled);
+                if let Some(recorder) = &mut intake.recorder {
+                    let rpc = RpcKey { snid, tid: TransferId(base) };
+                    let input = Input::Over { rpc, deadline: NEVER, is_cancelled: true };
+                    recorder.outside(now, input, Some(Decision::nack(reason)));
+                }
+                channel.nack(base, reason);
                 reader.skip(current);
                 (taken, cancelled) = (taken + 1, cancelled + 1);
                 if before + taken - refused == PACKETS_PER_RING {
@@ -228,14 +235,14 @@ impl Rings {
                 Verdict::Nack { reason } => {
                     channel.nack(base, reason);
                     reader.skip(current);
-                    intake.refusals.count();
+                    intake.count_refusal(now);
                     refused += 1;
                 }
                 // The packets of an RPC are read once: without one, the client would wait forever.
                 Verdict::Drop { .. } => break false,
             }
             taken += 1;
-            if before + taken - refused >= PACKETS_PER_RING || (refused > 0 && !intake.refusals.has_left(now, false)) {
+            if before + taken - refused >= PACKETS_PER_RING || (refused > 0 && !intake.may_refuse_more(now)) {
                 break true;
             }
         };
@@ -588,7 +595,7 @@ impl Transport for Rings {
     }
 
     /// Informs the client, unless it has left, and moves the cursor behind the RPC.
-    fn abandoned(&mut self, rpc: RpcKey, _: Option<Box<Answer>>) {
+    fn abandoned(&mut self, _: Timestamp, rpc: RpcKey, _: Option<Box<Answer>>, _: &mut Option<Recorder>) {
         let Some(place) = self.place(rpc.snid) else { return };
         let ring = &mut self.list[place];
         ring.in_flight -= 1;
@@ -596,7 +603,7 @@ impl Transport for Rings {
             ring.cursor = current.base.wrapping_add(current.span);
             ring.look = ring.cursor;
             ring.current = None;
-            ring.channel.nack(current.base, NackReason::Incomplete);
+            ring.channel.nack(current.base, Abandoned::REASON);
             ring.channel.wake_sleeper();
         }
     }

@@ -1,14 +1,11 @@
 //! The clients of one engine: which to read, which to send to, and their memory together.
 
 use super::connection::{Connection, Peer};
-use nebula_nic::{NodeId, TransferId};
+use crate::nic::recorder::Recorder;
+use nebula_nic::{Decision, Input, NackReason, NodeId, Timestamp, TransferId, crowding};
 use std::collections::VecDeque;
 
-/// Bytes kept of large incomplete requests, over all connections.
-const INPUT_MAX: usize = 64 << 20;
 const UNSENT_MAX: usize = 256 << 20;
-/// An incomplete request up to this length is always kept: the number of connections is bounded.
-const SMALL_BYTES: usize = 4 << 10;
 
 #[derive(Debug)]
 pub(super) struct Connections {
@@ -123,9 +120,14 @@ impl Connections {
         self.dirty.pop()
     }
 
-    /// Whether an incomplete request of `bytes` bytes may be kept until it is complete.
-    pub(super) fn may_keep(&self, bytes: usize) -> bool {
-        bytes <= SMALL_BYTES || self.input_bytes + bytes <= INPUT_MAX
+    /// Why an incomplete request of `bytes` bytes is not kept until it is complete, if so.
+    pub(super) fn refusal(&self, now: Timestamp, bytes: usize, log: &mut Option<Recorder>) -> Option<NackReason> {
+        let (held, bytes) = (self.input_bytes as u64, bytes as u64);
+        let refusal = crowding::kept(held, bytes);
+        if let Some(recorder) = log {
+            recorder.outside(now, Input::Keep { held, bytes }, Some(refusal.map_or(Decision::Fits, Decision::nack)));
+        }
+        refusal
     }
 
     /// Room for more unread answers, in bytes.

@@ -7,10 +7,11 @@ use super::framing::Framing;
 use super::requests::{CONNECTIONS_SERVED_MIN, Share, Stop, Taken, Taker, Turn};
 use crate::net::{News, Route, Sockets, Wire};
 use crate::nic::ingress::{AtOnce, Intake};
+use crate::nic::recorder::Recorder;
 use crate::nic::transport::Transport;
 use crate::rpc::answer::{Answer, Fate};
 use crate::status::Status;
-use nebula_nic::{NackReason, NodeId, RpcKey, Sources, Timestamp};
+use nebula_nic::{Abandoned, NodeId, RpcKey, Sources, Timestamp};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -255,9 +256,9 @@ impl Transport for StreamPort {
     }
 
     /// No request takes several packets.
-    fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
+    fn abandoned(&mut self, _: Timestamp, rpc: RpcKey, answer: Option<Box<Answer>>, _: &mut Option<Recorder>) {
         if let Some(mut answer) = answer {
-            answer.ending.fate = Fate::Refused(NackReason::Incomplete);
+            answer.ending.fate = Fate::Refused(Abandoned::REASON);
             self.ended(rpc.snid, Some(answer));
         }
     }

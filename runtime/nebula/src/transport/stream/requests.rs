@@ -7,7 +7,7 @@ use crate::nic::ingress::{AtOnce, Intake};
 use crate::rpc::answer::{Answer, Ending, Keep};
 use crate::rpc::requests::Replies;
 use crate::rpc::slot::Slots;
-use nebula_nic::{Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, SlotRange, Timestamp, Verdict, slots_of};
+use nebula_nic::{Burst, BurstRpc, Header, Kind, NodeId, RpcKey, SlotRange, Timestamp, Verdict, slots_of};
 use std::sync::Arc;
 
 /// At least so many connections can share the queue before any request is refused.
@@ -117,7 +117,7 @@ impl Taker {
             if room == 0 {
                 break Stop::Blocked;
             }
-            if !turn.at_once.may_turn_away(turn.intake.refusals.turned_away()) {
+            if !turn.at_once.may_turn_away(&turn.intake.refusals) {
                 break Stop::Later;
             }
             let kept_max = connections.unsent_room();
@@ -134,13 +134,15 @@ impl Taker {
                     refused += usize::from(is_full);
                     (at, connection.discard) = (at + bytes, discard);
                 }
-                Frame::Incomplete { bytes_min } if connections.may_keep(bytes_min) => {
-                    break Stop::Incomplete(bytes_min);
-                }
                 Frame::Incomplete { bytes_min } => {
-                    self.crowded += 1;
-                    connection.say(self.framing.refused(left, NackReason::BufferFull));
-                    connection.discard = bytes_min;
+                    match connections.refusal(turn.now, bytes_min, &mut turn.intake.recorder) {
+                        None => break Stop::Incomplete(bytes_min),
+                        Some(reason) => {
+                            self.crowded += 1;
+                            connection.say(self.framing.refused(left, reason));
+                            connection.discard = bytes_min;
+                        }
+                    }
                 }
                 Frame::End => connection.is_closing = true,
                 Frame::Broken(answer) => {
@@ -236,7 +238,7 @@ impl Taker {
                 true
             }
             Verdict::Nack { reason } => {
-                intake.refusals.count();
+                intake.count_refusal(*now);
                 connection.say(self.framing.refused(request, reason));
                 false
             }

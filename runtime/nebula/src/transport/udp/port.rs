@@ -6,7 +6,6 @@
 //! answers  ─▶ remembered ─▶ packed by client into trains of datagrams ─▶ wire           (outbox)
 //! ```
 
-use super::early_drop::EarlyDrop;
 use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind, KIND_AT, SNID_AT, word};
 use super::granting::GRANTS;
 use super::handshake::{Hello, Reason, Refused, Tokens, Welcome, derived, echo_of, half};
@@ -17,14 +16,17 @@ use super::requests::{Memory, Peer};
 use super::seal::Seal;
 use super::source::{Hosts, SOURCES, Tenancy};
 use crate::config::server::ServerConfig;
-use crate::net::{Route, Wire};
+use crate::net::{DropRule as WireRule, Route, Wire};
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::one_sided::OneSided;
+use crate::nic::recorder::Recorder;
 use crate::nic::transport::Transport;
-use crate::rpc::answer::Answer;
+use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::recipient::{Cover, KeyId, Recipient};
 use crate::status::Status;
-use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Sources, Span, Timestamp};
+use nebula_nic::early_drop::{DropRule, EarlyDrop};
+use nebula_nic::{Abandoned, BackendConfig, NodeId, RpcKey, Sources, Span, Timestamp};
+use nebula_sys::udp::DROP_RULES_MAX;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -34,6 +36,8 @@ use std::time::Duration;
 /// that under overload the excess is refused instead of waiting in the kernel.
 const LOOKS_PER_TURN: usize = 4;
 const BUSY: usize = 16;
+#[expect(clippy::cast_possible_truncation, reason = "16")]
+const WORD_AT: u16 = SNID_AT as u16;
 
 #[derive(Debug)]
 pub(crate) struct UdpPort {
@@ -41,7 +45,7 @@ pub(crate) struct UdpPort {
     validation: Validation,
     memory: Memory,
     outbox: Outbox,
-    early_drop: EarlyDrop,
+    early_drop: EarlyDrop<SocketAddr>,
     keys: Arc<KeyBox>,
     /// Senders of bytes in this turn that no client sends.
     strange: Vec<Route>,
@@ -123,7 +127,7 @@ impl UdpPort {
             memory,
             validation,
             outbox,
-            early_drop: EarlyDrop::new(),
+            early_drop: EarlyDrop::new(DROP_RULES_MAX),
             keys,
             strange: Vec::new(),
             counted: (0, false),
@@ -188,8 +192,7 @@ impl Transport for UdpPort {
         if !early_drop.is_idle()
             && let Some(rules) = early_drop.end_turn(now, packets == 0 && intake.backend.queue_depth() == 0)
         {
-            // If the wire cannot, it receives more than can be served, as before.
-            let _ = wire.set_drop_rules(rules);
+            set_drop_rules(&mut **wire, rules);
         }
         // Only a wire of connections counts violations itself.
         if packets == 0 && self.validation.keeps_clients {
@@ -214,11 +217,11 @@ impl Transport for UdpPort {
         self.memory.end(answer, &mut self.outbox);
     }
 
-    fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
+    fn abandoned(&mut self, now: Timestamp, rpc: RpcKey, answer: Option<Box<Answer>>, log: &mut Option<Recorder>) {
         self.memory.granting.forget(rpc);
         if let Some(mut answer) = answer {
-            answer.ending.fate = crate::rpc::answer::Fate::Refused(NackReason::Incomplete);
-            self.memory.end(answer, &mut self.outbox);
+            answer.ending.fate = Fate::Refused(Abandoned::REASON);
+            self.memory.abandon(now, answer, &mut self.outbox, log);
         }
     }
 
@@ -245,12 +248,22 @@ impl Transport for UdpPort {
         if !self.early_drop.is_idle()
             && let Some(rules) = self.early_drop.end()
         {
-            let _ = self.wire.set_drop_rules(rules);
+            set_drop_rules(&mut *self.wire, rules);
         }
         // If waiting fails, the engine polls, which only costs time.
         let _ = self.wire.wait(timeout, Some(parker));
         true
     }
+}
+
+#[cold]
+fn set_drop_rules(wire: &mut dyn Wire, rules: &[DropRule<SocketAddr>]) {
+    let rule = |rule: &DropRule<SocketAddr>| {
+        let &DropRule { peer: from, snid, pass } = rule;
+        WireRule { from, word_at: WORD_AT, word: snid.0.to_le_bytes(), pass }
+    };
+    // If the wire cannot, it receives more than can be served, as before.
+    let _ = wire.set_drop_rules(&rules.iter().map(rule).collect::<Vec<_>>());
 }
 
 enum Opened<'d> {
@@ -424,7 +437,6 @@ mod tests {
     use super::*;
     use crate::config::key::{Key, Keys};
     use crate::net::KernelWire;
-    use nebula_sys::udp::DropRule;
     use std::io;
     use std::os::fd::AsFd;
     use std::sync::Mutex;
@@ -552,7 +564,7 @@ mod tests {
             Ok(0)
         }
 
-        fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
+        fn set_drop_rules(&mut self, rules: &[WireRule]) -> io::Result<()> {
             self.rules = rules.len();
             self.tell("set");
             Ok(())
@@ -584,7 +596,7 @@ mod tests {
             port.early_drop.note(now, peer, NodeId(1), 1000, 1000);
         }
         let rules = port.early_drop.end_turn(now, false).map(<[_]>::to_vec).unwrap();
-        port.wire.set_drop_rules(&rules).unwrap();
+        set_drop_rules(&mut *port.wire, &rules);
         let parker = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
         for _ in 0..2 {
             assert!(port.wait(None, parker.as_fd()));

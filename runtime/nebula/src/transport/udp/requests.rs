@@ -16,12 +16,14 @@ use super::outcomes::{Outcomes, nack};
 use crate::config::server::ServerConfig;
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided, changes};
-use crate::rpc::answer::{Answer, Fate};
+use crate::nic::recorder::Recorder;
+use crate::rpc::answer::Answer;
 use crate::rpc::cancel::Cancels;
 use crate::rpc::recipient::Recipient;
 use crate::status::Status;
+use nebula_nic::ending::{NEVER, over};
 use nebula_nic::{
-    Access, BURST_MAX, BackendConfig, DropReason, EntryId, Grant, Header, Kind, Missing, Mtu, NackReason, NodeId,
+    Access, BURST_MAX, BackendConfig, Decision, EntryId, Grant, Header, Input, Kind, Missing, Mtu, NackReason, NodeId,
     Retention, RetentionConfig, RetentionKey, Seen, Timestamp, TransferId, Verdict,
 };
 
@@ -60,9 +62,9 @@ pub(crate) struct Memory {
     pub(super) run_entries: Vec<EntryId>,
     #[expect(clippy::vec_box, reason = "an answer travels with its RPC: as a pointer")]
     spare: Vec<Box<Answer>>,
-    /// The cancellation flags of RPCs that cores have.
+    /// The cancellation flags of RPCs in the server, and how many are set.
     cancels: Cancels,
-    cancelled_begun: usize,
+    cancelled: usize,
     reply_bytes_max: u32,
     pub(super) mtu: Mtu,
     incomplete: Incomplete,
@@ -79,7 +81,7 @@ impl Memory {
         let outcomes = Outcomes::new(RetentionConfig::new(entries, config.retained_bytes()).seed(seed));
         Self {
             cancels: Cancels::new(outcomes.retention.entries()),
-            cancelled_begun: 0,
+            cancelled: 0,
             at_once: Box::new(Answer::new(config.reply_bound())),
             run_entries: Vec::with_capacity(BURST_MAX as usize),
             outcomes,
@@ -150,7 +152,7 @@ impl Memory {
                     self.take_operation(now, peer, &operation, outbox);
                 }
                 Ok(Message::Pull { tid, first, bitmap }) => self.pull(peer, tid, first, bitmap, outbox),
-                Ok(Message::Cancel { tid, stamp_ns }) => self.cancel(peer, tid, stamp_ns, intake),
+                Ok(Message::Cancel { tid, stamp_ns }) => self.cancel(peer, tid, stamp_ns),
                 Ok(
                     Message::Reply { .. }
                     | Message::Nack { .. }
@@ -233,29 +235,36 @@ impl Memory {
             self.counters.violations += 1;
             return;
         }
-        let deadline_ns = match request.budget_us {
-            NO_BUDGET => u64::MAX,
-            budget => request.stamp_ns.saturating_add(u64::from(budget) * 1000),
+        let deadline = match request.budget_us {
+            NO_BUDGET => NEVER,
+            budget => {
+                let ns = request.stamp_ns.saturating_add(u64::from(budget) * 1000);
+                Timestamp::from_ps(ns.saturating_mul(1000))
+            }
         };
-        if deadline_ns <= now_ns {
-            return self.refuse(now, peer, key, request, NackReason::Expired, (intake, outbox));
+        if let Some(reason) = over(deadline, false, || now) {
+            if let Some(recorder) = &mut intake.recorder {
+                let input = Input::Over { rpc: rpc_key(peer.number, request.tid), deadline, is_cancelled: false };
+                recorder.outside(now, input, Some(Decision::nack(reason)));
+            }
+            return self.refuse(now, peer, key, request, reason, (intake, outbox));
         }
         if self.outcomes.retention.is_full() {
             // It cannot be remembered, so it must not be executed; its client tries again.
             return;
         }
         if request.rpc_bytes > self.mtu.bytes() {
-            if intake.missing(rpc_key(peer.number, request.tid)).is_some() {
+            let (rpc, host) = (rpc_key(peer.number, request.tid), peer.recipient.route.peer.ip());
+            if intake.missing(rpc).is_some() {
                 // Two clients of a host may have one number at the NIC. Their RPCs must not mix.
                 self.counters.violations += 1;
                 return;
             }
-            if self.incomplete.is_crowded(peer.recipient.route.peer.ip(), request.rpc_bytes) {
+            if let Some(reason) = self.incomplete.refusal(now, host, (rpc, request.rpc_bytes), &mut intake.recorder) {
                 self.counters.nacked_buffer_full += 1;
-                return self.refuse(now, peer, key, request, NackReason::BufferFull, (intake, outbox));
+                return self.refuse(now, peer, key, request, reason, (intake, outbox));
             }
         }
-        let deadline = Timestamp::from_ps(deadline_ns.saturating_mul(1000));
         if intake.refusals.is_used_up() && intake.turns_away(now, peer.number) {
             return self.lose(intake);
         }
@@ -270,7 +279,7 @@ impl Memory {
                 (answer.tid, answer.entry, answer.number) = (request.tid, entry, peer.number);
                 self.cancels.put(entry, &mut answer.ending.cancel);
                 if !complete {
-                    self.incomplete.take(&mut answer, slots.slots);
+                    self.incomplete.take(now, &mut answer, slots.slots, &mut intake.recorder);
                 }
                 intake.payloads.set_answer(slots, answer);
                 intake.payloads.write_bytes(slots, offset_bytes, request.payload);
@@ -281,13 +290,15 @@ impl Memory {
                 }
             }
             Verdict::Nack { reason } => self.refuse(now, peer, key, request, reason, (intake, outbox)),
-            // It was refused when there was no time for a NACK. A client that waits for grants
-            // sends no packets by which the NIC would forget that.
-            Verdict::Drop { reason: DropReason::AlreadyNacked } if request.wants.grants() && request.wants.ack() => {
-                self.refuse(now, peer, key, request, NackReason::BufferFull, (intake, outbox));
-            }
-            // A real client learns its RPC's fate when it asks again.
-            Verdict::Drop { .. } => self.counters.violations += 1,
+            Verdict::Drop { reason } => match reason.nack() {
+                // It was refused when there was no time for a NACK. A client that waits for grants
+                // sends no packets by which the NIC would forget that.
+                Some(reason) if request.wants.grants() && request.wants.ack() => {
+                    self.refuse(now, peer, key, request, reason, (intake, outbox));
+                }
+                // A real client learns its RPC's fate when it asks again.
+                _ => self.counters.violations += 1,
+            },
         }
     }
 
@@ -320,7 +331,7 @@ impl Memory {
             is_whole = complete;
             if complete {
                 if let Some(answer) = intake.payloads.answer(slots.start.0) {
-                    self.incomplete.give_back(answer);
+                    self.incomplete.give_back(now, answer, &mut intake.recorder);
                     answer.ending.recipient = peer.recipient;
                 }
                 self.outcomes.retention.set_note(entry, note | WHOLE);
@@ -406,7 +417,7 @@ impl Memory {
         if !intake.may_refuse(now, peer.number) {
             return self.lose(intake);
         }
-        intake.refusals.count();
+        intake.count_refusal(now);
         // A NACK that is not remembered would not hold for the next copy.
         if self.outcomes.retention.nacked(key, request.stamp_ns, reason).is_ok() {
             self.counters.nacked_expired += u64::from(reason == NackReason::Expired);
@@ -439,10 +450,11 @@ impl Memory {
                 self.again = left;
                 Body::Packets { tid, at, first, bitmap }
             }
-            Seen::Nacked(reason) => nack(tid, reason),
             Seen::Faulted(code) => Body::Message(Message::Fault { tid, code: code.into() }),
-            Seen::InServer(_) => return self.wait_on(peer, tid, outbox),
-            Seen::New | Seen::Stale => nack(tid, NackReason::Stale),
+            seen => match seen.refusal() {
+                Some(reason) => nack(tid, reason),
+                None => return self.wait_on(peer, tid, outbox),
+            },
         };
         send(outbox, peer, body);
     }
@@ -453,8 +465,8 @@ impl Memory {
         self.answer_again(peer, tid, seen, Wanted { first: first.into(), bitmap }, outbox);
     }
 
-    /// The answer is not needed: drops the RPC, or informs its handler if a core has it.
-    fn cancel(&mut self, peer: &Peer, tid: TransferId, stamp_ns: u64, intake: &mut Intake) {
+    /// The answer is not needed: informs the core that has the RPC, or gets it.
+    fn cancel(&mut self, peer: &Peer, tid: TransferId, stamp_ns: u64) {
         let key = peer.key(tid);
         let Some(Seen::InServer(entry)) = self.outcomes.retention.recall(key) else { return };
         // Numbers repeat, stamps do not: this one cancels an RPC that ended long ago.
@@ -462,22 +474,30 @@ impl Memory {
             self.counters.violations += 1;
             return;
         }
-        let start = self.outcomes.retention.note(entry) & !WHOLE;
-        if let Some(answer) = intake.payloads.answer(start).filter(|answer| answer.entry == entry) {
-            answer.ending.fate = Fate::Refused(NackReason::Cancelled);
-        } else {
-            self.cancelled_begun += usize::from(!self.cancels.set(entry, true));
+        // A core looks there before it begins the RPC, and its handler while it runs.
+        self.cancelled += usize::from(!self.cancels.set(entry, true));
+    }
+
+    /// Ends an RPC that never became complete.
+    #[cold]
+    pub(super) fn abandon(
+        &mut self,
+        now: Timestamp,
+        mut answer: Box<Answer>,
+        outbox: &mut Outbox,
+        log: &mut Option<Recorder>,
+    ) {
+        if answer.incomplete_slots > 0 {
+            self.incomplete.give_back(now, &mut answer, log);
         }
+        self.end(answer, outbox);
     }
 
     #[inline]
     pub(super) fn end(&mut self, mut answer: Box<Answer>, outbox: &mut Outbox) {
         let (tid, entry) = (answer.tid, answer.entry);
-        if answer.incomplete_slots > 0 {
-            self.incomplete.give_back(&mut answer);
-        }
-        if self.cancelled_begun > 0 && self.cancels.set(entry, false) {
-            self.cancelled_begun -= 1;
+        if self.cancelled > 0 && self.cancels.set(entry, false) {
+            self.cancelled -= 1;
         }
         outbox.address(&answer.ending.recipient);
         let (first, ending, _) = answer.room();

@@ -8,29 +8,38 @@
 //! This is random early detection, as in routers, but by client: only clients that send more than
 //! is served to them, and ignore NACKs, are affected.
 
-use super::frame::SNID_AT;
-use crate::net::DropRule;
-use nebula_nic::{NodeId, Span, Timestamp};
-use std::net::SocketAddr;
+use crate::id::NodeId;
+use crate::time::{Span, Timestamp};
+use alloc::vec::Vec;
+use core::mem;
 
-/// The most clients with early drop. Others are refused as usual, until one backs off.
-const CLIENTS_MAX: usize = nebula_sys::udp::DROP_RULES_MAX;
 const LOOK_EVERY: Span = Span::from_ms(4);
 /// A client is judged after so many datagrams or this time: fewer say nothing.
 const DATAGRAMS: u32 = 32;
 const JUDGED_AFTER: Span = Span::from_ms(64);
 /// A server that is idle for more than 1 / 32 of the time passes too little.
 const IDLE_PART: u64 = 32;
-#[expect(clippy::cast_possible_truncation, reason = "16")]
-const WORD_AT: u16 = SNID_AT as u16;
 const ALL: u32 = u32::MAX;
 /// The least part that passes: one in 256 datagrams.
 const LEAST: u32 = 1 << 24;
 
-#[derive(Debug)]
-pub(super) struct EarlyDrop {
-    clients: Vec<Heavy>,
-    rules: Vec<DropRule>,
+/// The part of a client's datagrams that may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropRule<P> {
+    /// The client's address.
+    pub peer: P,
+    /// Its number.
+    pub snid: NodeId,
+    /// This part of 2^32 datagrams passes.
+    pub pass: u32,
+}
+
+/// The heavy clients of a server, which are known by an address `P` and a number.
+#[derive(Clone, Debug)]
+pub struct EarlyDrop<P> {
+    clients_max: usize,
+    clients: Vec<Heavy<P>>,
+    rules: Vec<DropRule<P>>,
     looked: Timestamp,
     turned: Timestamp,
     /// Whether the last turn found nothing to do, and for how long since the last check.
@@ -40,8 +49,8 @@ pub(super) struct EarlyDrop {
 
 /// A heavy client, with its datagrams and bytes since it was judged.
 #[derive(Clone, Copy, Debug)]
-struct Heavy {
-    peer: SocketAddr,
+struct Heavy<P> {
+    peer: P,
     snid: NodeId,
     pass: u32,
     since: Timestamp,
@@ -50,11 +59,15 @@ struct Heavy {
     lost: u64,
 }
 
-impl EarlyDrop {
-    pub(super) fn new() -> Self {
+impl<P: Copy + PartialEq> EarlyDrop<P> {
+    /// No client is heavy. At most `clients_max` will have early drop; others are refused as usual,
+    /// until one backs off.
+    #[must_use]
+    pub fn new(clients_max: usize) -> Self {
         Self {
-            clients: Vec::with_capacity(CLIENTS_MAX),
-            rules: Vec::with_capacity(CLIENTS_MAX),
+            clients_max,
+            clients: Vec::with_capacity(clients_max),
+            rules: Vec::with_capacity(clients_max),
             looked: Timestamp::ZERO,
             turned: Timestamp::ZERO,
             was_idle: false,
@@ -62,16 +75,19 @@ impl EarlyDrop {
         }
     }
 
+    /// Whether no client is heavy.
+    #[must_use]
     #[inline(always)]
-    pub(super) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.clients.is_empty()
     }
 
     /// Notes a datagram of `came` bytes, `lost` of them in requests without service or NACK.
     #[cold]
-    pub(super) fn note(&mut self, now: Timestamp, peer: SocketAddr, snid: NodeId, came: u64, lost: u64) {
+    pub fn note(&mut self, now: Timestamp, peer: P, snid: NodeId, came: u64, lost: u64) {
         let known = self.clients.iter().position(|client| (client.peer, client.snid) == (peer, snid));
-        let at = known.or_else(|| (lost > 0 && self.clients.len() < CLIENTS_MAX).then(|| self.admit(now, peer, snid)));
+        let at =
+            known.or_else(|| (lost > 0 && self.clients.len() < self.clients_max).then(|| self.admit(now, peer, snid)));
         if let Some(client) = at.and_then(|at| self.clients.get_mut(at)) {
             client.datagrams += 1;
             client.came += came;
@@ -79,14 +95,14 @@ impl EarlyDrop {
         }
     }
 
-    fn admit(&mut self, now: Timestamp, peer: SocketAddr, snid: NodeId) -> usize {
+    fn admit(&mut self, now: Timestamp, peer: P, snid: NodeId) -> usize {
         self.clients.push(Heavy { peer, snid, pass: ALL, since: now, datagrams: 0, came: 0, lost: 0 });
         self.clients.len() - 1
     }
 
     /// The new rules, if they have changed at a check. `is_idle`: nothing came and nothing waits.
     #[cold]
-    pub(super) fn end_turn(&mut self, now: Timestamp, is_idle: bool) -> Option<&[DropRule]> {
+    pub fn end_turn(&mut self, now: Timestamp, is_idle: bool) -> Option<&[DropRule<P>]> {
         if self.was_idle {
             self.idle += now - self.turned;
         }
@@ -95,7 +111,7 @@ impl EarlyDrop {
         if elapsed < LOOK_EVERY {
             return None;
         }
-        let passes_too_little = std::mem::take(&mut self.idle) > Span::from_ps(elapsed.as_ps() / IDLE_PART);
+        let passes_too_little = mem::take(&mut self.idle) > Span::from_ps(elapsed.as_ps() / IDLE_PART);
         self.looked = now;
         self.clients.retain_mut(|client| {
             let is_due = client.datagrams >= DATAGRAMS || now - client.since >= JUDGED_AFTER;
@@ -111,12 +127,12 @@ impl EarlyDrop {
 
     /// Removes all rules: no later check could notice that a client sends less.
     #[cold]
-    pub(super) fn end(&mut self) -> Option<&[DropRule]> {
+    pub fn end(&mut self) -> Option<&[DropRule<P>]> {
         self.clients.clear();
         self.write_rules()
     }
 
-    fn write_rules(&mut self) -> Option<&[DropRule]> {
+    fn write_rules(&mut self) -> Option<&[DropRule<P>]> {
         let are_same = self.rules.len() == self.clients.len()
             && self.rules.iter().zip(&self.clients).all(|(rule, client)| client.is_as_in(rule));
         if are_same {
@@ -128,7 +144,7 @@ impl EarlyDrop {
     }
 }
 
-impl Heavy {
+impl<P: Copy + PartialEq> Heavy<P> {
     /// Aims at serving half of the datagrams that pass. A fifth to two thirds is near enough,
     /// because new rules cost time. The part changes at most to a quarter or to twice as much. A
     /// client of which nothing came sends less now.
@@ -152,11 +168,11 @@ impl Heavy {
         *self = Self { pass: pass.max(LEAST), since: now, datagrams: 0, came: 0, lost: 0, ..*self };
     }
 
-    fn rule(&self) -> DropRule {
-        DropRule { from: self.peer, word_at: WORD_AT, word: self.snid.0.to_le_bytes(), pass: self.pass }
+    fn rule(&self) -> DropRule<P> {
+        DropRule { peer: self.peer, snid: self.snid, pass: self.pass }
     }
 
-    fn is_as_in(&self, rule: &DropRule) -> bool {
+    fn is_as_in(&self, rule: &DropRule<P>) -> bool {
         self.rule() == *rule
     }
 }
@@ -166,26 +182,23 @@ mod tests {
     use super::*;
 
     const BYTES: u64 = 1000;
-
-    fn peer(number: u16) -> SocketAddr {
-        ([127, 0, 0, 1], 1000 + number).into()
-    }
+    const CLIENTS_MAX: usize = 32;
 
     /// At each check, client i sent `sent` datagrams, some passed, and `served` were served.
-    fn run(early: &mut EarlyDrop, now: &mut Timestamp, looks: u32, clients: &[(u64, u64)]) -> Vec<u32> {
-        let mut parts = vec![ALL; clients.len()];
+    fn run(early: &mut EarlyDrop<u16>, now: &mut Timestamp, looks: u32, clients: &[(u64, u64)]) -> Vec<u32> {
+        let mut parts = alloc::vec![ALL; clients.len()];
         for _ in 0..looks {
             for ((number, part), &(sent, served)) in (0..).zip(&parts).zip(clients) {
                 let came = (sent * u64::from(*part)) >> 32;
                 for datagram in 0..came {
                     let lost = if datagram < served { 0 } else { BYTES };
-                    early.note(*now, peer(number), NodeId(number.into()), BYTES, lost);
+                    early.note(*now, number, NodeId(number.into()), BYTES, lost);
                 }
             }
             *now += LOOK_EVERY;
             early.end_turn(*now, false);
             for (number, part) in (0..).zip(&mut parts) {
-                *part = early.rules.iter().find(|rule| rule.from == peer(number)).map_or(ALL, |rule| rule.pass);
+                *part = early.rules.iter().find(|rule| rule.peer == number).map_or(ALL, |rule| rule.pass);
             }
         }
         parts
@@ -194,7 +207,7 @@ mod tests {
     #[test]
     fn of_what_passes_about_half_is_served() {
         for sent in [1_000, 4_000, 20_000] {
-            let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+            let (mut early, mut now) = (EarlyDrop::new(CLIENTS_MAX), Timestamp::ZERO);
             let parts = run(&mut early, &mut now, 100, &[(sent, 300), (20, 20)]);
             let passes = (sent * u64::from(parts[0])) >> 32;
             assert!((450..=1500).contains(&passes), "{passes} of {sent}");
@@ -204,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_client_that_sends_less_again_is_not_met_any_more() {
-        let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+        let (mut early, mut now) = (EarlyDrop::new(CLIENTS_MAX), Timestamp::ZERO);
         run(&mut early, &mut now, 50, &[(10_000, 100)]);
         assert!(!early.rules.is_empty());
         run(&mut early, &mut now, 200, &[(90, 100)]);
@@ -216,7 +229,7 @@ mod tests {
 
     #[test]
     fn more_passes_where_the_server_is_idle_between_bursts() {
-        let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+        let (mut early, mut now) = (EarlyDrop::new(CLIENTS_MAX), Timestamp::ZERO);
         let before = run(&mut early, &mut now, 50, &[(10_000, 100)])[0];
         let step = Span::from_ps(LOOK_EVERY.as_ps() / 8);
         for turn in 1..=8 {
@@ -228,7 +241,7 @@ mod tests {
 
     #[test]
     fn nothing_is_dropped_where_nobody_looks() {
-        let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+        let (mut early, mut now) = (EarlyDrop::new(CLIENTS_MAX), Timestamp::ZERO);
         run(&mut early, &mut now, 50, &[(10_000, 100)]);
         assert_eq!(early.end(), Some(&[][..]));
         assert_eq!((early.is_idle(), early.end()), (true, None));
@@ -236,12 +249,12 @@ mod tests {
 
     #[test]
     fn rules_are_few_and_new_ones_only_where_they_change() {
-        let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+        let (mut early, mut now) = (EarlyDrop::new(CLIENTS_MAX), Timestamp::ZERO);
         let parts = run(&mut early, &mut now, 50, &[(1_000, 10); 40]);
         assert_eq!(parts.iter().filter(|&&part| part < ALL).count(), CLIENTS_MAX);
         // Half of what passes is served: no change.
         for _ in 0..2 * DATAGRAMS {
-            early.note(now, peer(0), NodeId(0), BYTES, BYTES / 2);
+            early.note(now, 0, NodeId(0), BYTES, BYTES / 2);
         }
         assert_eq!(early.end_turn(now + LOOK_EVERY, false), None);
     }

@@ -3,7 +3,7 @@
 //! RPCs are measured in batches. The estimate is a running mean of the median of the last five
 //! batches, of which two may have any length. It follows a longer service after three batches.
 
-use nebula_nic::Span;
+use crate::time::Span;
 
 const BATCH: u64 = 64;
 /// A batch of slow RPCs ends after this time.
@@ -13,8 +13,9 @@ const BATCHES: usize = 5;
 const SHIFT: u32 = 2;
 const LEAST_PS: u64 = 64;
 
+/// A running mean of medians.
 #[derive(Clone, Debug)]
-pub(crate) struct Median {
+pub struct Median {
     mean_ps: u64,
     time_ps: u64,
     rpcs: u64,
@@ -23,17 +24,22 @@ pub(crate) struct Median {
 }
 
 impl Median {
-    pub(crate) fn new(first: Span) -> Self {
+    /// Assumes `first` until more is known.
+    #[must_use]
+    pub const fn new(first: Span) -> Self {
         Self { mean_ps: first.as_ps(), time_ps: 0, rpcs: 0, last_ps: [first.as_ps(); BATCHES], at: 0 }
     }
 
+    /// The time of one RPC.
+    #[must_use]
     #[inline(always)]
-    pub(crate) fn mean(&self) -> Span {
+    pub const fn mean(&self) -> Span {
         Span::from_ps(self.mean_ps)
     }
 
+    /// `rpcs` RPCs took `time` together.
     #[inline(always)]
-    pub(crate) fn add(&mut self, time: Span, rpcs: u64) {
+    pub fn add(&mut self, time: Span, rpcs: u64) {
         self.time_ps += time.as_ps();
         self.rpcs += rpcs;
         if self.rpcs >= BATCH || self.time_ps >= BATCH_PS {

@@ -14,8 +14,9 @@
 //! other is a pause of the machine: the [median](super::median) hides it.
 
 use super::median::Median;
-use crate::config::server::ServerConfig;
-use nebula_nic::{Span, Timestamp};
+use crate::sizing::QueueRule;
+use crate::time::{Span, Timestamp};
+use core::mem;
 
 const WINDOW: usize = 512;
 /// Turns between two updates of the bound, each of which costs a square root. Fewer while it falls.
@@ -28,13 +29,41 @@ const FALL: u32 = 16;
 const EXPLAINED_FACTOR: u64 = 4;
 
 const TURNS_PER_SLO: u64 = 3;
+/// How long answers may wait for others to share a datagram: about the cost of sending one.
+const TURN: Span = Span::from_us(8);
 /// The most RPCs whose answers share a turn, and a datagram if they are short. A client with twice
 /// as many outstanding sends one half while the other half is served.
 const RPCS_PER_TURN_MAX: usize = 32;
 
-#[derive(Debug)]
-pub(crate) struct Pace {
-    config: ServerConfig,
+/// The server whose pace is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PaceConfig {
+    /// The latency target.
+    pub slo: Span,
+    /// The service time that is assumed until one is measured.
+    pub service_mean: Span,
+    /// The number of workers.
+    pub workers: u16,
+    /// Whether the worker is the engine too, and serves within its turns.
+    pub is_inline: bool,
+    /// Whether RPCs may keep a worker's credit after its handler, for later replies.
+    pub replies_later: bool,
+    /// The bound on the queue for a service time; `None` if the queue is unbounded.
+    pub queue: Option<QueueRule>,
+}
+
+impl PaceConfig {
+    /// The bound on the queue when an RPC takes `service`.
+    #[must_use]
+    pub fn queue_bound(&self, service: Span) -> u32 {
+        self.queue.map_or(u32::MAX, |queue| queue.bound(service))
+    }
+}
+
+/// The measured pace of a server.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    config: PaceConfig,
     service: Median,
     /// The handler's part of the service. The rest is the network's, shared in a turn.
     handler: Median,
@@ -72,14 +101,16 @@ impl Ingress {
 }
 
 impl Pace {
-    pub(crate) fn new(config: &ServerConfig) -> Self {
+    /// Assumes the configured service time.
+    #[must_use]
+    pub fn new(config: PaceConfig) -> Self {
         let queue_bound = config.queue_bound(config.service_mean);
         Self {
             service: Median::new(config.service_mean),
             handler: Median::new(config.service_mean),
             ingress: None,
             was_full: true,
-            config: config.clone(),
+            config,
             queue_bound,
             turn_ended: None,
             window_started: None,
@@ -96,18 +127,18 @@ impl Pace {
     /// Ends a turn at `now` with `work` done, among it `served` RPCs, and `waiting` RPCs left.
     /// Returns the queue bound if it has changed.
     #[inline]
-    pub(crate) fn end_turn(&mut self, now: Timestamp, work: usize, served: usize, waiting: u32) -> Option<u32> {
+    pub fn end_turn(&mut self, now: Timestamp, work: usize, served: usize, waiting: u32) -> Option<u32> {
         self.work = work as u64;
-        if self.config.is_inline() {
+        if self.config.is_inline {
             // Earlier RPCs wait and none was served: RPCs with later replies hold the credit.
-            let waits = self.config.laters() > 0 && served == 0 && u64::from(waiting) > self.work;
+            let waits = self.config.replies_later && served == 0 && u64::from(waiting) > self.work;
             self.has_waited |= waits;
             // The time of a suspended RPC, or of a wait for credit, counts with the next RPC.
-            let is_unfinished = (std::mem::take(&mut self.is_unfinished) || waits) && served == 0;
+            let is_unfinished = (mem::take(&mut self.is_unfinished) || waits) && served == 0;
             let before = if is_unfinished { self.turn_ended } else { self.turn_ended.replace(now) };
             let ingress = self.ingress.take();
             if let (Some(before), 1..) = (before, served) {
-                let has_waited = std::mem::take(&mut self.has_waited);
+                let has_waited = mem::take(&mut self.has_waited);
                 let turn = match ingress {
                     _ if !self.was_full && !has_waited => self.handler.mean() * served as u64,
                     None => now - before,
@@ -126,20 +157,22 @@ impl Pace {
     /// Notes that the handler took `time` for the turn's `served` RPCs, of at most `most`. For
     /// transports with system calls in each turn, which cost one of many RPCs hardly anything.
     #[inline]
-    pub(crate) fn end_serving(&mut self, time: Span, served: usize, most: usize) {
+    pub fn end_serving(&mut self, time: Span, served: usize, most: usize) {
         if served > 0 {
             self.handler.add(time, served as u64);
         }
         self.was_full = served >= most;
     }
 
+    /// The ingress of this turn ended at `now`, and turned away so many packets.
     #[inline(never)]
-    pub(crate) fn end_ingress(&mut self, now: Timestamp, turned_away: u32) {
+    pub fn end_ingress(&mut self, now: Timestamp, turned_away: u32) {
         self.ingress = Some(Ingress { ended: now, turned_away: turned_away.into() });
     }
 
+    /// This turn shows no service time.
     #[inline(never)]
-    pub(crate) fn leave_out_turn(&mut self) {
+    pub fn leave_out_turn(&mut self) {
         self.turn_ended = None;
     }
 
@@ -161,7 +194,7 @@ impl Pace {
     /// queue is empty, so the estimate then fades.
     #[cold]
     fn look(&mut self, waiting: u32) -> Option<u32> {
-        if !self.config.is_inline() && waiting == 0 {
+        if !self.config.is_inline && waiting == 0 {
             self.service.fade(self.config.service_mean);
         }
         let wanted = self.config.queue_bound(self.service());
@@ -176,51 +209,71 @@ impl Pace {
         })
     }
 
+    /// How long a turn of the last one's work may take before it counts as a pause of the machine.
     #[inline(always)]
-    pub(crate) fn explained(&mut self) -> Span {
-        if std::mem::take(&mut self.has_rested) || self.is_unfinished {
+    pub fn explained(&mut self) -> Span {
+        if mem::take(&mut self.has_rested) || self.is_unfinished {
             return Span::MAX;
         }
         Span::from_ps(2_000_000 + self.work * EXPLAINED_FACTOR * self.service().as_ps())
     }
 
     /// Notes that the thread rested until `now`, which is no service of a worker on it.
-    pub(crate) fn has_rested(&mut self, now: Timestamp) {
+    pub fn has_rested(&mut self, now: Timestamp) {
         self.has_rested = true;
         if self.turn_ended.is_some() && !self.has_waited {
             self.turn_ended = Some(now);
         }
     }
 
-    pub(crate) fn note_unfinished(&mut self) {
+    /// Notes that this turn's time went into an RPC that has not ended.
+    pub fn note_unfinished(&mut self) {
         self.is_unfinished = true;
     }
 
+    /// The RPCs that a turn serves before their answers leave together: fewer if each takes long.
+    #[must_use]
     #[inline]
-    pub(crate) fn rpcs_within(&self, time: Span) -> usize {
-        self.rpcs_of(time).clamp(1, RPCS_PER_TURN_MAX)
+    pub fn rpcs_together(&self) -> usize {
+        self.rpcs_of(TURN).clamp(1, RPCS_PER_TURN_MAX)
+    }
+
+    /// The same of a turn whose ingress took `ingress`, most of which went into refusals: serving
+    /// takes as long, but a small part of the SLO.
+    #[must_use]
+    #[cold]
+    pub fn rpcs_beside_refusals(&self, ingress: Span) -> usize {
+        self.rpcs_together().max(self.rpcs_of(ingress).min(self.rpcs_in_turn()))
     }
 
     #[inline]
-    pub(crate) fn rpcs_of(&self, time: Span) -> usize {
+    fn rpcs_of(&self, time: Span) -> usize {
         usize::try_from(time.as_ps() / self.handler.mean().as_ps().max(1)).unwrap_or(usize::MAX)
     }
 
+    /// How long the handler of one RPC takes.
+    #[must_use]
     #[inline]
-    pub(crate) fn handler_mean(&self) -> Span {
+    pub const fn handler_mean(&self) -> Span {
         self.handler.mean()
     }
 
     /// How many RPCs are served in a third of the SLO, the network's time included.
-    pub(crate) fn rpcs_in_turn(&self) -> usize {
+    fn rpcs_in_turn(&self) -> usize {
         usize::try_from(self.config.slo.as_ps() / TURNS_PER_SLO / self.service().as_ps().max(1)).unwrap_or(usize::MAX)
     }
 
-    pub(crate) fn queue_bound(&self) -> u32 {
+    /// The bound on the queue.
+    #[must_use]
+    #[inline]
+    pub const fn queue_bound(&self) -> u32 {
         self.queue_bound
     }
 
-    pub(crate) fn service(&self) -> Span {
+    /// How long an RPC occupies a worker.
+    #[must_use]
+    #[inline]
+    pub const fn service(&self) -> Span {
         self.service.mean()
     }
 }
@@ -231,13 +284,14 @@ mod tests {
 
     const SERVICE: Span = Span::from_us(1);
 
-    fn pace(inline: bool) -> Pace {
-        Pace::new(&ServerConfig {
-            inline: Some(inline),
-            service_mean: SERVICE,
-            slo: Span::from_us(100),
-            ..ServerConfig::default()
-        })
+    fn config(is_inline: bool) -> PaceConfig {
+        let slo = Span::from_us(100);
+        let queue = Some(QueueRule { slo, workers: 1, in_worker_queues: 0 });
+        PaceConfig { slo, service_mean: SERVICE, workers: 1, is_inline, replies_later: false, queue }
+    }
+
+    fn pace(is_inline: bool) -> Pace {
+        Pace::new(config(is_inline))
     }
 
     /// Turns of 16 RPCs of `service` each, with RPCs left waiting.
@@ -269,7 +323,7 @@ mod tests {
         while pace.queue_bound() > 8 {
             run(&mut pace, 1, SERVICE * 10, &mut now);
             let bound = pace.queue_bound();
-            assert!(bound >= nebula_nic::FairShare::open(before) || bound + 1 == before, "{bound} after {before}");
+            assert!(bound >= crate::FairShare::open(before) || bound + 1 == before, "{bound} after {before}");
             (before, turns) = (bound, turns + 1);
         }
         assert!(turns < 800, "{turns} turns until a queue ten times as slow is as short as it must be");
@@ -283,9 +337,9 @@ mod tests {
         for _ in 0..1000 {
             now += Span::from_ns(5100);
             pace.end_turn(now, 2, 1, 0);
-            pace.end_serving(Span::from_ns(100), 1, pace.rpcs_within(Span::from_us(8)));
+            pace.end_serving(Span::from_ns(100), 1, pace.rpcs_together());
         }
-        assert_eq!(pace.rpcs_within(Span::from_us(8)), RPCS_PER_TURN_MAX);
+        assert_eq!(pace.rpcs_together(), RPCS_PER_TURN_MAX);
         assert!(pace.queue_bound() > first, "{} of {first}", pace.queue_bound());
         for _ in 0..1000 {
             now += Span::from_us(128);
@@ -378,10 +432,9 @@ mod tests {
 
     #[test]
     fn a_wait_for_the_credit_of_later_replies_is_service_and_a_wait_for_rpcs_is_none() {
-        let config = ServerConfig { service_mean: SERVICE, slo: Span::from_us(100), ..ServerConfig::default() };
-        let later = config.inline(true).later_max(8);
+        let later = PaceConfig { replies_later: true, ..config(true) };
         for (waiting, service_ns) in [(0, 100), (50, 1000)] {
-            let (mut pace, mut now) = (Pace::new(&later), Timestamp::ZERO);
+            let (mut pace, mut now) = (Pace::new(later), Timestamp::ZERO);
             run_later(&mut pace, waiting, &mut now);
             assert!(pace.service().as_ns().abs_diff(service_ns) < service_ns / 10, "{}", pace.service());
         }
