@@ -9,7 +9,8 @@
 use crate::Failure;
 use crate::row::{Bound, against, plain};
 use nebula::{
-    Balance, Class, Client, ClientConfig, Reply, RunningServer, Server, ServerConfig, Service, Span, SubmitError,
+    Balance, Class, Client, ClientConfig, Description, Reply, RunningServer, Server, ServerConfig, Service, Span,
+    SubmitError,
 };
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -63,12 +64,8 @@ impl Service for Sleeps {
         reply.write(request);
     }
 
-    fn has_long(&self) -> bool {
-        true
-    }
-
-    fn class(&self, _: &[u8]) -> Class {
-        Class::Worker
+    fn describe(&self) -> Description {
+        Description::default().classes(|_| Class::Worker)
     }
 }
 

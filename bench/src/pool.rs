@@ -3,7 +3,7 @@
 
 use crate::Failure;
 use crate::row::{against, plain};
-use nebula::{Class, Client, Reply, Server, ServerConfig, Service, Span};
+use nebula::{Class, Client, Description, Reply, Server, ServerConfig, Service, Span};
 use std::time::{Duration, Instant};
 
 /// Turns of each, so that other work of the machine meets both.
@@ -18,12 +18,8 @@ impl Service for Echo {
         reply.write(request);
     }
 
-    fn has_long(&self) -> bool {
-        true
-    }
-
-    fn class(&self, _: &[u8]) -> Class {
-        Class::Worker
+    fn describe(&self) -> Description {
+        Description::default().classes(|_| Class::Worker)
     }
 }
 

@@ -114,7 +114,7 @@ pub use {
     hash::KeyHash,
     meta::Meta,
     nebula_sys::mem::Pages,
-    partitions::{Access, OtherPartition, Partition, PartitionOf, PartitionSetError},
+    partitions::{Access, OtherPartition, Partition, PartitionOf, PartitionSetError, PartitionStats},
     remote::{MAP_BYTES, RemoteGet, RemoteMap, RemoteStep},
     sink::{SliceSink, ValueSink},
     snapshot::{Snapshot, SnapshotError},

@@ -83,6 +83,17 @@ struct All {
     partition_of: PartitionOf,
 }
 
+/// The counters of all partitions of a store, for any thread.
+#[derive(Clone)]
+pub struct PartitionStats(Arc<All>);
+
+impl PartitionStats {
+    /// Those of each partition now, in order.
+    pub fn read(&self) -> impl Iterator<Item = Stats> {
+        self.0.stores.iter().map(Store::stats)
+    }
+}
+
 impl Partition {
     /// Creates `partitions` partitions, each an equal share of `config`. Hashes do not divide keys
     /// equally, so one may be full while others are not.
@@ -168,9 +179,10 @@ impl Partition {
         self.store_of(hash).prefetch_entry(hash, item_bytes);
     }
 
-    /// The counters of each partition, in order.
-    pub fn stats(&self) -> impl Iterator<Item = Stats> {
-        self.all.stores.iter().map(Store::stats)
+    /// The counters of all partitions.
+    #[must_use]
+    pub fn stats(&self) -> PartitionStats {
+        PartitionStats(self.all.clone())
     }
 
     #[inline]

@@ -69,7 +69,7 @@ fn any_history_of_partitions_is_that_of_a_map() {
             while !u.is_empty() {
                 check(&partitions, access, &mut map, &u.arbitrary()?);
             }
-            let items: u64 = partitions[0].stats().map(|stats| stats.items).sum();
+            let items: u64 = partitions[0].stats().read().map(|stats| stats.items).sum();
             assert_eq!(items, map.len() as u64);
             Ok(())
         })

@@ -3,8 +3,7 @@
 use super::method::{self, MethodId};
 use nebula::Reply;
 use nebula::Requests;
-use nebula::{Class, Service, Stage, StoreCounters};
-use nebula_nic::schedule::RpcType;
+use nebula::{Class, Description, Service, Stage};
 
 /// A typed service, or several ([`Services`](super::Services)), with another [`Class`] for some
 /// methods than their `.proto` declares.
@@ -53,43 +52,19 @@ impl<S: Service> Service for Classed<S> {
         self.service.serve_burst(requests);
     }
 
-    fn reply_bytes_max(&self) -> Option<u32> {
-        self.service.reply_bytes_max()
+    fn describe(&self) -> Description {
+        let description = self.service.describe();
+        if self.classes.iter().all(|&(_, class)| class != Class::Worker) && description.classes.is_none() {
+            return description;
+        }
+        let (set, declared) = (self.classes.clone(), description.clone());
+        description.classes(move |request| {
+            let set = method::id_of(request).and_then(|id| set.iter().find(|&&(method, _)| method == id));
+            set.map_or_else(|| declared.class(request), |&(_, class)| class)
+        })
     }
 
-    fn later_max(&self) -> Option<u16> {
-        self.service.later_max()
-    }
-
-    fn has_long(&self) -> bool {
-        self.service.has_long() || self.classes.iter().any(|&(_, class)| class == Class::Worker)
-    }
-
-    fn class(&self, request: &[u8]) -> Class {
-        let set = method::id_of(request).and_then(|id| self.classes.iter().find(|&&(method, _)| method == id));
-        set.map_or_else(|| self.service.class(request), |&(_, class)| class)
-    }
-
-    fn types(&self) -> u8 {
-        self.service.types()
-    }
-
-    fn rpc_type(&self, request: &[u8]) -> RpcType {
-        self.service.rpc_type(request)
-    }
-
-    fn store(&self) -> Option<StoreCounters> {
-        self.service.store()
-    }
-
-    fn drain(&self) {
-        self.service.drain();
-    }
-
-    fn prefetches(&self) -> bool {
-        self.service.prefetches()
-    }
-
+    #[inline(always)]
     fn prefetch(&self, request: &[u8], stage: Stage) {
         self.service.prefetch(request, stage);
     }
@@ -98,34 +73,34 @@ impl<S: Service> Service for Classed<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nebula::{RpcType, StoreCounters};
 
     struct Shop;
 
     impl Service for Shop {
         fn serve(&self, _: &[u8], _: &mut Reply<'_>) {}
 
-        fn later_max(&self) -> Option<u16> {
-            Some(7)
-        }
-
-        fn types(&self) -> u8 {
-            3
-        }
-
-        fn store(&self) -> Option<StoreCounters> {
-            Some(StoreCounters { items: 7, ..StoreCounters::default() })
-        }
-
-        fn prefetches(&self) -> bool {
-            true
+        fn describe(&self) -> Description {
+            let description = Description::default().later_max(7).types(3, |_| RpcType(2)).prefetches(true);
+            description.store(|| StoreCounters { items: 7, ..StoreCounters::default() }).on_drain(|| ())
         }
     }
 
     #[test]
     fn what_a_service_says_of_itself_is_said_with_other_classes_too() {
-        let classed = Classed::new(Shop).with_class(MethodId::new(1, 1), Class::Worker);
-        assert_eq!(classed.store(), Shop.store());
-        assert_eq!((classed.later_max(), classed.types(), classed.prefetches()), (Some(7), 3, true));
-        assert!(classed.has_long());
+        let set = MethodId::new(1, 1);
+        let description = Classed::new(Shop).with_class(set, Class::Worker).describe();
+        assert_eq!((description.later_max, description.prefetches), (Some(7), true));
+        assert_eq!(description.types.as_ref().map(|types| (types.types(), types.type_of(&[]))), Some((3, RpcType(2))));
+        assert_eq!(description.store.as_ref().map(|store| store().items), Some(7));
+        assert!(description.on_drain.is_some());
+        let [class, other] = [set, MethodId::new(1, 2)].map(|method| description.class(&method.to_bytes()));
+        assert_eq!((class, other), (Class::Worker, Class::Dispatch));
+    }
+
+    #[test]
+    fn without_a_method_for_the_pool_no_request_is_asked_for_its_class() {
+        let classed = Classed::new(Shop).with_class(MethodId::new(1, 1), Class::Dispatch);
+        assert!(classed.describe().classes.is_none());
     }
 }

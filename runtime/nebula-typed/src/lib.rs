@@ -66,8 +66,8 @@ pub use message::{Encoding, Line, LineLayout, Message, Place, Proto, key_hash, z
 pub use method::MethodId;
 pub use nebula_build::schema::Fingerprint;
 pub use serve::{
-    Methods, Services, Together, answer, answer_window, class, end, is_for, no_message, rpc_type, serve,
-    serve_if_meant, types, unknown_method,
+    Methods, Services, Together, answer, answer_window, description, end, is_for, no_message, rpc_type, serve,
+    serve_if_meant, unknown_method,
 };
 pub use service::ServiceInfo;
 pub use slot::{LaterSlot, Slot};

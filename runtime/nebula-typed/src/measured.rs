@@ -4,9 +4,8 @@ use super::context::Context;
 use super::serve::{self, Methods};
 use super::service::ServiceInfo;
 use nebula::Reply;
-use nebula::{Class, Service};
+use nebula::{Class, Description, Service};
 use nebula_nic::Span;
-use nebula_nic::schedule::RpcType;
 use nebula_sys::clock::Clock;
 use std::fmt;
 use std::sync::Arc;
@@ -78,24 +77,8 @@ impl<M: Methods> Service for Measured<M> {
         serve::serve(self, request, reply);
     }
 
-    fn reply_bytes_max(&self) -> Option<u32> {
-        M::SERVICE.reply_bytes_max
-    }
-
-    fn has_long(&self) -> bool {
-        M::HAS_LONG
-    }
-
-    fn class(&self, request: &[u8]) -> Class {
-        serve::class::<M>(request)
-    }
-
-    fn types(&self) -> u8 {
-        serve::types(&[M::METHODS.len()])
-    }
-
-    fn rpc_type(&self, request: &[u8]) -> RpcType {
-        serve::rpc_type::<M>(request)
+    fn describe(&self) -> Description {
+        serve::description::<M>()
     }
 }
 

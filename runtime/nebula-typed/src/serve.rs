@@ -9,7 +9,7 @@ use super::slot::Slot;
 use super::status::Status;
 use super::window::Window;
 use nebula::Reply;
-use nebula::{Class, Service};
+use nebula::{Class, Description, Service};
 use nebula_nic::Span;
 use nebula_nic::schedule::{RpcType, TYPES_MAX};
 
@@ -46,9 +46,15 @@ pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     }
 }
 
-/// Where the handler of a request runs, at a server with one service.
-#[must_use]
-pub fn class<M: Methods>(request: &[u8]) -> Class {
+/// What a server with this service alone knows of it.
+pub fn description<M: Methods>() -> Description {
+    let types = types(&[M::METHODS.len()]);
+    let mut description = Description::default().types(types, |request| rpc_type::<M>(request));
+    description.reply_bytes_max = M::SERVICE.reply_bytes_max;
+    if M::HAS_LONG { description.classes(|request| class::<M>(request)) } else { description }
+}
+
+fn class<M: Methods>(request: &[u8]) -> Class {
     match method::id_of(request) {
         Some(id) if id.service() == M::SERVICE.id => M::class(id.method()),
         _ => Class::Dispatch,
@@ -57,8 +63,7 @@ pub fn class<M: Methods>(request: &[u8]) -> Class {
 
 /// The number of RPC types of services with these numbers of `methods`: one for each method, and
 /// the common one. Methods beyond [`TYPES_MAX`] share the common one.
-#[must_use]
-pub const fn types(methods: &[usize]) -> u8 {
+const fn types(methods: &[usize]) -> u8 {
     let (mut at, mut types) = (0, 1);
     while at < methods.len() {
         types += methods[at];
@@ -226,24 +231,12 @@ impl<T: Together> Service for Services<T> {
         self.0.serve(request, reply);
     }
 
-    fn reply_bytes_max(&self) -> Option<u32> {
-        T::REPLY_BYTES_MAX
-    }
-
-    fn has_long(&self) -> bool {
-        T::HAS_LONG
-    }
-
-    fn class(&self, request: &[u8]) -> Class {
-        method::id_of(request).map_or(Class::Dispatch, T::class)
-    }
-
-    fn types(&self) -> u8 {
-        T::TYPES
-    }
-
-    fn rpc_type(&self, request: &[u8]) -> RpcType {
-        method::id_of(request).map_or(RpcType(0), T::rpc_type)
+    fn describe(&self) -> Description {
+        let type_of = |request: &[u8]| method::id_of(request).map_or(RpcType(0), T::rpc_type);
+        let class_of = |request: &[u8]| method::id_of(request).map_or(Class::Dispatch, T::class);
+        let mut description = Description::default().types(T::TYPES, type_of);
+        description.reply_bytes_max = T::REPLY_BYTES_MAX;
+        if T::HAS_LONG { description.classes(class_of) } else { description }
     }
 }
 

@@ -3,7 +3,7 @@
 //! `cargo run --release -p nebula --example threads` has one short RPC and four long ones.
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use nebula::{Class, Client, Reply, Server, ServerConfig, Service, Span};
+use nebula::{Class, Client, Description, Reply, Server, ServerConfig, Service, Span};
 use std::time::{Duration, Instant};
 
 /// Takes as many microseconds as its request says; a request of no bytes is short.
@@ -16,11 +16,9 @@ impl Service for Takes {
         std::thread::sleep(Duration::from_micros(us / 30 * 30));
         while began.elapsed() < Duration::from_micros(us) {}
     }
-    fn has_long(&self) -> bool {
-        true
-    }
-    fn class(&self, request: &[u8]) -> Class {
-        if request.is_empty() { Class::Dispatch } else { Class::Worker }
+
+    fn describe(&self) -> Description {
+        Description::default().classes(|request| if request.is_empty() { Class::Dispatch } else { Class::Worker })
     }
 }
 

@@ -87,11 +87,8 @@ impl Domains {
     #[must_use]
     pub fn host<S: Service + Send + Sync + 'static>(mut self, weight: u16, server: Server, service: S) -> Self {
         let weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
-        let server = server.of_service(&service);
-        let threads = server.pool_threads_for(&service);
+        let (server, pool) = server.described(&service).with_pool();
         let service = Arc::new(service);
-        let server = if threads > 0 { server.reconfigured(ServerConfig::with_pool) } else { server };
-        let pool = server.pool(threads);
         let serve: Box<dyn Fn() -> Serve + Send> = match pool.clone() {
             None => {
                 let service = service.clone();
@@ -173,7 +170,7 @@ impl Domains {
             running.threads.push(spawn(&name, self.pins.get(thread).copied(), run)?);
         }
         for (pool, service) in pools {
-            for index in 0..pool.status().threads {
+            for index in 0..pool.threads() {
                 let (pool, service) = (pool.clone(), service.clone());
                 let run = Box::new(move || pool.work(&*service));
                 running.threads.push(spawn(&format!("nebula-pool-{index}"), None, run)?);

@@ -29,6 +29,7 @@
 //! | to | read | example |
 //! |---|---|---|
 //! | write a service | [`Service`], [`Server`], [`ServerConfig`] | `echo` |
+//! | say more of a service: long RPCs, types, bounds, counters | [`Service::describe`], [`Description`] | `threads` |
 //! | have many RPCs outstanding | [`Client::submit`], [`Client::poll`] | `open_loop_client` |
 //! | connect two hosts | [`Endpoint`], [`Key`], [`ClientConfig`] | `two_hosts_udp` |
 //! | drive the workers yourself | [`Worker`] | `three_calls` |
@@ -158,6 +159,7 @@ pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, KeyHash, PerCore, Placement, PolicyNameError, Queues,
 };
 pub use node::{Node, NodeError, Peer, Received, Target};
+pub use rpc::description::{Class, Description};
 pub use rpc::fault::Fault;
 pub use rpc::later::{LaterError, LaterReply};
 pub use rpc::region::{Region, Registered};
@@ -165,7 +167,7 @@ pub use rpc::reply::Reply;
 pub use rpc::requests::Requests;
 pub use rpc::rpc_types::RpcTypes;
 pub use rpc::safe_point::yield_if_due;
-pub use rpc::service::{Class, Service, Stage};
+pub use rpc::service::{Service, Stage};
 pub use rpc::store_counters::StoreCounters;
 pub use server::{RunningServer, Server};
 pub use status::{CoreStatus, Gap, Histogram, PoolStatus, RpcSample, Status, StatusReader};

@@ -18,8 +18,8 @@ use crate::config::key::Key;
 use crate::config::server::ServerConfig;
 use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
 use crate::net::{Environment, Forwarding, Time};
+use crate::rpc::description::Description;
 use crate::rpc::region::{Region, Registered};
-use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::service::Service;
 use crate::transport::stream::framing::Framing;
 use crate::worker::Worker;
@@ -76,6 +76,21 @@ passed_on! {
     reply_bytes_max: u32,
     pool_threads: u16,
     key: Key,
+    /// For [`serve_each`](Self::serve_each) and [`open`](Self::open), which have no service at the
+    /// start.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, Description, Server};
+    ///
+    /// let name = format!("shm://doc-describe-{}", std::process::id());
+    /// let (server, workers) = Server::bind(&name).description(Description::default().reply_bytes_max(100)).open()?;
+    /// assert_eq!(Client::connect(&name)?.reply_bytes_max(), Some(100));
+    /// # drop((workers, server));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    description: Description,
     /// Threads that both receive and serve RPCs, each with its own queue and share of the clients.
     ///
     /// Clients are assigned in turn and stay; for one common queue, set [`workers`](Self::workers)
@@ -202,29 +217,20 @@ impl Server {
     /// [`ServeError`], which says in one line why: the endpoint or the configuration is invalid,
     /// another server has the endpoint, or memory or threads are lacking.
     pub fn serve<S: Service + Send + Sync + 'static>(mut self, service: S) -> Result<RunningServer, ServeError> {
-        let service = Arc::new(service);
-        if self.config.policy == Policy::Darc {
-            self.config.rpc_types.get_or_insert_with(|| RpcTypes::of(service.clone()));
+        self = self.described(&service);
+        let (spoken, service) = ((self.endpoint?, self.framing), Arc::new(service));
+        if self.config.threads_of_pool() > 0 {
+            return running::serve_pooled(spoken, self.config, service);
         }
-        self = self.of_service(&*service);
-        match self.config.pool_threads_or_default() {
-            threads @ 1.. if service.has_long() => {
-                running::serve_pooled((self.endpoint?, self.framing), self.config, service, threads)
-            }
-            _ => {
-                let spoken = (self.endpoint?, self.framing);
-                let run = Arc::new(move |worker: Worker| worker.run(&*service));
-                running::serve(|config| running::open(spoken, config), self.config, run)
-            }
-        }
+        let run = Arc::new(move |worker: Worker| worker.run(&*service));
+        running::serve(|config| running::open(spoken, config), self.config, run)
     }
 
     /// As [`serve`](Self::serve), with a service for each worker, so that state of one worker needs
     /// no synchronization. `make` makes it on the worker's thread from the worker's number.
     ///
-    /// A [`Service`]'s reports of itself are not used, as none exists at the start: set
-    /// [`reply_bytes_max`](Self::reply_bytes_max), [`later_max`](ServerConfig::later_max) and
-    /// [`rpc_types`](ServerConfig::rpc_types) if needed. RPCs of
+    /// [`Service::describe`] is not called, as no service exists at the start: give the
+    /// [`description`](Self::description) here if there is one. RPCs of
     /// [`Class::Worker`](crate::Class::Worker) run where they arrive.
     ///
     /// # Errors
@@ -261,20 +267,19 @@ impl Server {
         running::serve(|config| running::open(spoken, config), self.config, Arc::new(run))
     }
 
-    pub(crate) fn of_service(mut self, service: &impl Service) -> Self {
-        self.config.reply_bytes_max = self.config.reply_bytes_max.or_else(|| service.reply_bytes_max());
-        self.config.later_max = self.config.later_max.or_else(|| service.later_max());
-        self.config.rpc_types.get_or_insert_with(|| RpcTypes::asked(service.types()));
+    pub(crate) fn described(mut self, service: &impl Service) -> Self {
+        self.config.description.get_or_insert_with(|| service.describe());
         self
     }
 
-    pub(crate) fn pool_threads_for(&self, service: &impl Service) -> u16 {
-        if service.has_long() { self.config.pool_threads_or_default() } else { 0 }
-    }
-
-    pub(crate) fn pool(&self, threads: u16) -> Option<Arc<Pool>> {
-        let endpoint = self.endpoint.as_ref().ok().filter(|_| threads > 0)?;
-        Some(Arc::new(Pool::new(&self.config, endpoint, self.framing.is_some(), threads)))
+    /// The server with room for the RPCs in its pool, if it has one.
+    pub(crate) fn with_pool(self) -> (Self, Option<Arc<Pool>>) {
+        if self.config.threads_of_pool() == 0 {
+            return (self, None);
+        }
+        let server = self.reconfigured(ServerConfig::with_pool);
+        let pool = server.endpoint.as_ref().ok().map(|at| Pool::new(&server.config, at, server.framing.is_some()));
+        (server, pool.map(Arc::new))
     }
 
     pub(crate) fn reconfigured(mut self, change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
@@ -297,7 +302,7 @@ impl Server {
         forwarding: Forwarding,
         service: S,
     ) -> Result<RunningServer, ServeError> {
-        self = self.of_service(&service);
+        self = self.described(&service);
         let run = Arc::new(move |worker: Worker| worker.run(&service));
         running::serve(|config| forwarding::open(forwarding, config), self.config, run)
     }
@@ -324,8 +329,10 @@ impl Server {
 
     /// Opens the endpoint and returns the workers, which the caller runs: the papers' interface,
     /// [`Worker::wait_for_rpc`]. The engine has its own thread, which does not depend on the
-    /// caller; with [`inline`](Self::inline) the one worker is the engine too. Under `darc`,
-    /// [`ServerConfig::rpc_types`] sets the types, as there is no service.
+    /// caller; with [`inline`](Self::inline) the one worker is the engine too.
+    ///
+    /// No service exists at the start, also for [`Worker::run`]: give its
+    /// [`description`](Self::description) here if there is one.
     ///
     /// # Errors
     ///

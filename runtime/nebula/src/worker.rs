@@ -153,7 +153,8 @@ impl Worker {
         self.inner.borrow().core.id()
     }
 
-    /// Serves every RPC with `service` until the server stops.
+    /// Serves every RPC with `service` until the server stops. The server has its
+    /// [description](crate::Server::description), or none: the service is not asked here.
     pub fn run(mut self, service: &dyn Service) {
         let Inner { core, preemption } = self.inner.get_mut();
         match preemption {

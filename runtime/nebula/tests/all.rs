@@ -10,6 +10,7 @@ mod balanced;
 mod cancel;
 mod darc;
 mod decision_log;
+mod description;
 mod domains;
 mod drain;
 mod end_to_end;

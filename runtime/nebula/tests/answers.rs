@@ -7,8 +7,8 @@ use crate::support::draw::Draw;
 use crate::support::exchange::{self, next_end};
 use crate::support::{echo, endpoint, open_one, server_config, wait_until_clean};
 use nebula::{
-    CallError, Client, ClientConfig, Fault, NackReason, Policy, Queueing, Reply, Requests, RetryPolicy, Rpc,
-    RunningServer, Server, ServerConfig, Service, Span, Stage, Steering, SubmitError, Worker,
+    CallError, Client, ClientConfig, Description, Fault, NackReason, Policy, Queueing, Reply, Requests, RetryPolicy,
+    Rpc, RunningServer, Server, ServerConfig, Service, Span, Stage, Steering, SubmitError, Worker,
 };
 use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -119,7 +119,7 @@ impl Service for Moody {
 
 /// The ends of `requests`, which the worker gets as one burst.
 fn ends_of_a_burst(test: &str, service: &impl Service, requests: &[&[u8]]) -> Vec<Result<Vec<u8>, CallError>> {
-    let (name, server, mut worker) = by_hand(test, |_| ());
+    let (name, server, mut worker) = by_hand(test, |config| config.description = Some(service.describe()));
     let mut client = Client::connect(&name).expect("a connection");
     for request in requests {
         client.submit(request).expect("room");
@@ -151,8 +151,8 @@ impl Service for Prefetched {
         reply.write(request);
     }
 
-    fn prefetches(&self) -> bool {
-        true
+    fn describe(&self) -> Description {
+        Description::default().prefetches(true)
     }
 
     fn prefetch(&self, request: &[u8], stage: Stage) {
@@ -203,8 +203,8 @@ impl Service for Hinted {
         reply.write(request);
     }
 
-    fn prefetches(&self) -> bool {
-        true
+    fn describe(&self) -> Description {
+        Description::default().prefetches(true)
     }
 
     fn prefetch(&self, request: &[u8], stage: Stage) {
@@ -225,10 +225,12 @@ fn an_inline_worker_prefetches_for_each_rpc_of_a_burst_at_both_stages() {
     .into_iter()
     .enumerate()
     {
+        let service = Hinted::default();
         let (name, server, mut worker) = by_hand(&format!("hints-{which}"), |config| {
             (config.policy, config.steering) = (policy.parse().expect("a policy"), steering);
+            config.description = Some(service.describe());
         });
-        let (mut client, service) = (Client::connect(&name).expect("a connection"), Hinted::default());
+        let mut client = Client::connect(&name).expect("a connection");
         for _ in 0..12 {
             client.submit(b"hint").expect("room");
         }

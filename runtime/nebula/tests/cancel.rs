@@ -4,7 +4,8 @@ use crate::support::exchange::next_end;
 use crate::support::log_file::LogFile;
 use crate::support::{echo, endpoint, endpoints, open_one, patient_client, server_config};
 use nebula::{
-    CallError, Class, Client, ClientConfig, Executed, LaterReply, Options, Reply, Server, Service, Span, SubmitError,
+    CallError, Class, Client, ClientConfig, Description, Executed, LaterReply, Options, Reply, Server, Service, Span,
+    SubmitError,
 };
 use nebula_nic::{ReplayError, replay_text};
 use nebula_testing::wait::{Watchdog, wait_until};
@@ -127,12 +128,12 @@ impl Service for Waits {
         reply.write(request);
     }
 
-    fn has_long(&self) -> bool {
-        self.is_long
-    }
-
-    fn class(&self, request: &[u8]) -> Class {
-        if self.is_long && request != b"short" { Class::Worker } else { Class::Dispatch }
+    fn describe(&self) -> Description {
+        match self.is_long {
+            true => Description::default()
+                .classes(|request| if request == b"short" { Class::Dispatch } else { Class::Worker }),
+            false => Description::default(),
+        }
     }
 }
 

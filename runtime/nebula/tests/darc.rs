@@ -4,8 +4,8 @@
 use crate::support::log_file::LogFile;
 use crate::support::{endpoint, endpoints, open_one, patient_client, server_config};
 use nebula::{
-    Class, Client, Domains, Policy, Reply, RpcType, RpcTypes, RunningServer, ServeError, Server, ServerConfig, Service,
-    Span,
+    Class, Client, Description, Domains, Policy, Reply, RpcType, RunningServer, ServeError, Server, ServerConfig,
+    Service, Span,
 };
 use nebula_nic::replay_text;
 use nebula_testing::wait::{Watchdog, spin, wait_until};
@@ -48,16 +48,12 @@ impl Service for Typed {
         reply.write(request);
     }
 
-    fn types(&self) -> u8 {
-        3
-    }
-
-    fn rpc_type(&self, request: &[u8]) -> RpcType {
-        match request.first() {
+    fn describe(&self) -> Description {
+        Description::default().types(3, |request| match request.first() {
             Some(&GATED) => RpcType(2),
             Some(b'p') => std::panic::resume_unwind(Box::new("meant")),
             first => RpcType(first.copied().unwrap_or(0)),
-        }
+        })
     }
 }
 
@@ -214,16 +210,8 @@ impl Service for Mixed {
         reply.write(request);
     }
 
-    fn has_long(&self) -> bool {
-        true
-    }
-
-    fn class(&self, _: &[u8]) -> Class {
-        Class::Worker
-    }
-
-    fn types(&self) -> u8 {
-        100
+    fn describe(&self) -> Description {
+        Description::default().classes(|_| Class::Worker).types(100, |_| RpcType(0))
     }
 }
 
@@ -240,8 +228,8 @@ fn long_ones_are_for_no_pool_unless_one_is_asked_for() {
 fn a_configuration_says_the_types_where_no_service_does() {
     let _watchdog = Watchdog::new("types of a configuration");
     let file = LogFile::new("darc-open");
-    let types = RpcTypes::new(5, |request| RpcType(request.first().map_or(0, |first| first % 5)));
-    let config = ServerConfig::default().inline(false).policy(Policy::Darc).rpc_types(types).decision_log(&file.0);
+    let types = Description::default().types(5, |request| RpcType(request.first().map_or(0, |first| first % 5)));
+    let config = ServerConfig::default().inline(false).policy(Policy::Darc).description(types).decision_log(&file.0);
     let (server, worker) = open_one(&endpoint("darc-open"), config);
     let mut client = client(&server);
     for first in [3, 9] {

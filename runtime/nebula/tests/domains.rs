@@ -5,7 +5,7 @@
 //! `cargo xtask bench domains` measures it.
 
 use nebula::{
-    CallError, Class, Client, ClientConfig, Completion, ConnectError, Domains, Hint, Key, Refusal, Reply,
+    CallError, Class, Client, ClientConfig, Completion, ConnectError, Description, Domains, Hint, Key, Refusal, Reply,
     RunningDomains, Server, ServerConfig, Service, Span,
 };
 use std::sync::Arc;
@@ -44,12 +44,8 @@ impl Service for Long {
         }
     }
 
-    fn has_long(&self) -> bool {
-        true
-    }
-
-    fn class(&self, request: &[u8]) -> Class {
-        if request == b"long" { Class::Worker } else { Class::Dispatch }
+    fn describe(&self) -> Description {
+        Description::default().classes(|request| if request == b"long" { Class::Worker } else { Class::Dispatch })
     }
 }
 

@@ -4,7 +4,9 @@
 use crate::support::draw::Draw;
 use crate::support::process::{Process, role, say, wait_for_end};
 use crate::support::{endpoint, server_config, wait_until_clean};
-use nebula::{CallError, Client, ClientConfig, Policy, Server, ServerConfig, Service, Stage, SubmitError, Ticket};
+use nebula::{
+    CallError, Client, ClientConfig, Description, Policy, Server, ServerConfig, Service, Stage, SubmitError, Ticket,
+};
 use nebula_kvs::protocol::{Reply, Request, Status};
 use nebula_kvs::{Mode, Store, StoreConfig, ValueSink};
 use nebula_sys::sync::AtomicU64;
@@ -73,8 +75,8 @@ impl Service for Kv {
         reply.write(&Reply::header(status, 0));
     }
 
-    fn prefetches(&self) -> bool {
-        true
+    fn describe(&self) -> Description {
+        Description::default().prefetches(true)
     }
 
     fn prefetch(&self, request: &[u8], stage: Stage) {

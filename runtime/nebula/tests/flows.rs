@@ -2,7 +2,7 @@
 //! the clients, and one pool serves all threads.
 
 use crate::support::{endpoint, endpoints, patient_client, wait_until_freed, wait_until_served};
-use nebula::{Class, Client, Reply, RunningServer, Server, ServerConfig, Service, Span};
+use nebula::{Class, Client, Description, Reply, RunningServer, Server, ServerConfig, Service, Span};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,12 +79,13 @@ impl Service for Waits {
         reply.write(request);
     }
 
-    fn has_long(&self) -> bool {
-        self.is_long
-    }
-
-    fn class(&self, request: &[u8]) -> Class {
-        if request == b"w" { Class::Worker } else { Class::Dispatch }
+    fn describe(&self) -> Description {
+        match self.is_long {
+            true => {
+                Description::default().classes(|request| if request == b"w" { Class::Worker } else { Class::Dispatch })
+            }
+            false => Description::default(),
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use crate::support::exchange::ends_of;
 use crate::support::log_file::LogFile;
 use crate::support::{KINDS, PATIENCE, endpoint, endpoints, open_one, unhurried_config, wait_until_freed};
 use nebula::{
-    AsyncClient, CallError, Client, ClientConfig, Fault, FlowKind, IdlePolicy, LaterError, LaterReply, Reply,
-    RunningServer, ServeError, Server, ServerConfig, Service, Ticket,
+    AsyncClient, CallError, Client, ClientConfig, Description, Fault, FlowKind, IdlePolicy, LaterError, LaterReply,
+    Reply, RunningServer, ServeError, Server, ServerConfig, Service, Ticket,
 };
 use nebula_nic::replay_text;
 use nebula_testing::wait::{Watchdog, throughout, wait_until};
@@ -320,8 +320,8 @@ fn without_later_max_a_handler_is_told_and_a_service_may_say_it_for_its_server()
         fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
             self.0.serve(request, reply);
         }
-        fn later_max(&self) -> Option<u16> {
-            Some(4)
+        fn describe(&self) -> Description {
+            Description::default().later_max(4)
         }
     }
     let (hand_on, held) = channel();

@@ -4,8 +4,8 @@
 use crate::support::exchange::ends_of;
 use crate::support::{KINDS, endpoint, endpoints, patient_client, server_config};
 use nebula::{
-    CallError, Class, Client, Executed, Fault, NackReason, Reply, RetryPolicy, RunningServer, ServeError, Server,
-    ServerConfig, Service, Span,
+    CallError, Class, Client, Description, Executed, Fault, NackReason, Reply, RetryPolicy, RunningServer, ServeError,
+    Server, ServerConfig, Service, Span,
 };
 use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -50,12 +50,9 @@ impl Service for Long {
         reply.write(request);
     }
 
-    fn has_long(&self) -> bool {
-        true
-    }
-
-    fn class(&self, request: &[u8]) -> Class {
-        if request.first() == Some(&b's') { Class::Dispatch } else { Class::Worker }
+    fn describe(&self) -> Description {
+        let class = |request: &[u8]| if request.first() == Some(&b's') { Class::Dispatch } else { Class::Worker };
+        Description::default().classes(class)
     }
 }
 
@@ -258,12 +255,8 @@ impl Service for OneByOne {
         reply.write(request);
     }
 
-    fn has_long(&self) -> bool {
-        true
-    }
-
-    fn class(&self, _: &[u8]) -> Class {
-        Class::Worker
+    fn describe(&self) -> Description {
+        Description::default().classes(|_| Class::Worker)
     }
 }
 
@@ -320,12 +313,8 @@ impl Service for Named {
         reply.write(std::thread::current().name().unwrap_or_default().as_bytes());
     }
 
-    fn has_long(&self) -> bool {
-        true
-    }
-
-    fn class(&self, _: &[u8]) -> Class {
-        Class::Worker
+    fn describe(&self) -> Description {
+        Description::default().classes(|_| Class::Worker)
     }
 }
 

@@ -3,9 +3,11 @@
 
 use crate::support::{endpoint, server_config};
 use nebula::{
-    Client, ClientConfig, Policy, Reply, RetryPolicy, RunningServer, Server, ServerConfig, Service, Span, StoreCounters,
+    Client, ClientConfig, Description, Policy, Reply, RetryPolicy, RunningServer, Server, ServerConfig, Service, Span,
+    StoreCounters,
 };
 use nebula_testing::wait::{Watchdog, spin, wait_until};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -124,7 +126,7 @@ fn what_is_offered_is_served_or_refused_and_the_page_says_why() {
 }
 
 #[derive(Default)]
-struct Counting(AtomicU64);
+struct Counting(Arc<AtomicU64>);
 
 impl Service for Counting {
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
@@ -132,9 +134,13 @@ impl Service for Counting {
         reply.write(request);
     }
 
-    fn store(&self) -> Option<StoreCounters> {
-        let hits = self.0.load(Ordering::Relaxed);
-        Some(StoreCounters { hits, misses: 7, ..StoreCounters::default() })
+    fn describe(&self) -> Description {
+        let hits = self.0.clone();
+        Description::default().store(move || StoreCounters {
+            hits: hits.load(Ordering::Relaxed),
+            misses: 7,
+            ..StoreCounters::default()
+        })
     }
 }
 

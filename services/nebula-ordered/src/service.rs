@@ -1,6 +1,6 @@
 //! The handler: executes one request on the ordered store and writes the reply in place.
 
-use nebula::{Reply, RpcType, Service};
+use nebula::{Description, Reply, RpcType, Service};
 use nebula_kvs::protocol::scan::{OPERATIONS, PAIR_HEADER_BYTES, Request, pair_header};
 use nebula_kvs::protocol::{self as key_value, HEADER_BYTES, Status};
 
@@ -64,14 +64,12 @@ impl Service for OrderedService {
         }
     }
 
-    /// By its operation: under `darc` short GETs have cores that no SCAN takes.
-    fn types(&self) -> u8 {
-        OPERATIONS + 1
-    }
-
-    fn rpc_type(&self, request: &[u8]) -> RpcType {
-        let operation = request.first().copied().filter(|&operation| operation <= OPERATIONS);
-        RpcType(operation.unwrap_or(0))
+    /// An RPC's type is its operation: under `darc` short GETs have cores that no SCAN takes.
+    fn describe(&self) -> Description {
+        Description::default().types(OPERATIONS + 1, |request| {
+            let operation = request.first().copied().filter(|&operation| operation <= OPERATIONS);
+            RpcType(operation.unwrap_or(0))
+        })
     }
 }
 

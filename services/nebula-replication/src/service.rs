@@ -3,7 +3,7 @@
 //!
 //! No worker waits for other replicas or the disk: those replies come later.
 
-use nebula::{LaterReply, Reply, Service, StoreCounters};
+use nebula::{Description, LaterReply, Reply, Service, StoreCounters};
 use nebula_kvs::protocol::{self, Request, Status};
 use nebula_kvs::{KEY_BYTES_MAX, Store};
 use tokio::runtime::Handle;
@@ -94,19 +94,20 @@ impl Service for ReplicaService {
         }
     }
 
-    fn later_max(&self) -> Option<u16> {
-        Some(LATER_MAX)
+    fn describe(&self) -> Description {
+        let replica = self.replica.clone();
+        Description::default().later_max(LATER_MAX).store(move || counters(&replica))
     }
+}
 
-    fn store(&self) -> Option<StoreCounters> {
-        let stats = self.replica.replicated().stats();
-        Some(StoreCounters {
-            sets: stats.inserted + stats.updated_in_place + stats.appended,
-            deletes: stats.deleted,
-            items: stats.items,
-            bytes_used: stats.log_bytes_used as u64,
-            bytes_max: stats.log_bytes as u64,
-            ..StoreCounters::default()
-        })
+fn counters(replica: &Replica) -> StoreCounters {
+    let stats = replica.replicated().stats();
+    StoreCounters {
+        sets: stats.inserted + stats.updated_in_place + stats.appended,
+        deletes: stats.deleted,
+        items: stats.items,
+        bytes_used: stats.log_bytes_used as u64,
+        bytes_max: stats.log_bytes as u64,
+        ..StoreCounters::default()
     }
 }

@@ -2,7 +2,7 @@
 //! the others.
 
 use super::endpoint;
-use nebula::{ClientConfig, FlowKind, Policy, RpcType, RunningServer, Server, ServerConfig, Service, Span};
+use nebula::{ClientConfig, FlowKind, Policy, RpcType, RpcTypes, RunningServer, Server, ServerConfig, Service, Span};
 use nebula_testing::wait::{WAIT_MAX, spin, wait_until};
 use nebula_typed::{Code, Context, Measured, MethodId, Services, Slot, Status};
 use std::sync::Arc;
@@ -103,19 +103,21 @@ fn short_methods_are_served_while_long_ones_wait() {
 
 #[test]
 fn each_method_of_each_service_is_a_type() {
-    let type_of = |service: &dyn Service, id: u16, method| service.rpc_type(&MethodId::new(id, method).to_bytes());
-    let every = EveryServer(EveryService);
+    let types = |service: &dyn Service| service.describe().types.expect("types");
+    let type_of = |types: &RpcTypes, id: u16, method| types.type_of(&MethodId::new(id, method).to_bytes());
+    let server = EveryServer(EveryService);
+    let every = types(&server);
     assert_eq!(every.types(), 11, "ten methods and the common type");
     let methods = [1, 2, 7, 4095, UNKNOWN];
     assert_eq!(methods.map(|method| type_of(&every, EVERY.id, method)), [1, 2, 3, 10, 0].map(RpcType));
     assert_eq!(type_of(&every, OTHER.id, 1), RpcType(0), "another service's");
-    assert_eq!(every.rpc_type(b"abc"), RpcType(0), "too short for a method");
-    let both = Services::new((every.clone(), OtherServer(Slow::default())));
+    assert_eq!(every.type_of(b"abc"), RpcType(0), "too short for a method");
+    let both = types(&Services::new((server.clone(), OtherServer(Slow::default()))));
     assert_eq!(
         (both.types(), type_of(&both, EVERY.id, 4095), type_of(&both, OTHER.id, 1)),
         (12, RpcType(10), RpcType(11))
     );
     assert_eq!((type_of(&both, OTHER.id, 2), type_of(&both, 7, 1)), (RpcType(0), RpcType(0)));
-    let measured = Measured::new(every);
+    let measured = types(&Measured::new(server));
     assert_eq!((measured.types(), type_of(&measured, EVERY.id, 7)), (11, RpcType(3)));
 }

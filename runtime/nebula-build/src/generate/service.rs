@@ -192,7 +192,7 @@ impl<S: {name}> {name}Server<S> {{
 fn append_server(text: &mut String, name: &str, methods: &[Method]) {
     let arms: String = methods.iter().map(arm).collect();
     let info = constant(name);
-    let Classes { of_methods, of_service } = classes(methods);
+    let classes = classes(methods);
     let numbers: Vec<_> = methods.iter().map(|method| method.id.to_string()).collect();
     let numbers = numbers.join(", ");
     let _ = write!(
@@ -204,7 +204,7 @@ pub struct {name}Server<S>(pub S);
 impl<S: {name}> {TYPED}::Methods for {name}Server<S> {{
     const SERVICE: {TYPED}::ServiceInfo = {info};
     const METHODS: &'static [u16] = &[{numbers}];
-{of_methods}    #[inline(always)]
+{classes}    #[inline(always)]
     fn call(&self, context: &{TYPED}::Context<'_>, body: &[u8], reply: &mut ::nebula::Reply<'_>) {{
         match context.method() {{
 {arms}            _ => {TYPED}::unknown_method(&{info}, context, body, reply),
@@ -216,16 +216,10 @@ impl<S: {name}> ::nebula::Service for {name}Server<S> {{
     fn serve(&self, request: &[u8], reply: &mut ::nebula::Reply<'_>) {{
         {TYPED}::serve(self, request, reply);
     }}
-    fn reply_bytes_max(&self) -> ::core::option::Option<u32> {{
-        {info}.reply_bytes_max
+    fn describe(&self) -> ::nebula::Description {{
+        {TYPED}::description::<Self>()
     }}
-    fn types(&self) -> u8 {{
-        {TYPED}::types(&[<Self as {TYPED}::Methods>::METHODS.len()])
-    }}
-    fn rpc_type(&self, request: &[u8]) -> ::nebula::RpcType {{
-        {TYPED}::rpc_type::<Self>(request)
-    }}
-{of_service}}}
+}}
 "
     );
 }
@@ -254,37 +248,20 @@ fn arm(Method { name, id, streams, reads_line, request, .. }: &Method) -> String
     }
 }
 
-/// The code that says where handlers run.
-#[derive(Default)]
-struct Classes {
-    of_methods: String,
-    of_service: String,
-}
-
-/// Empty, unless a method is for the pool.
-fn classes(methods: &[Method]) -> Classes {
+/// The code that says where handlers run: empty, unless a method is for the pool.
+fn classes(methods: &[Method]) -> String {
     let long: Vec<_> = methods.iter().filter(|method| method.is_long).map(|method| method.id.to_string()).collect();
     if long.is_empty() {
-        return Classes::default();
+        return String::new();
     }
-    let of_methods = format!(
+    format!(
         r"    const HAS_LONG: bool = true;
     fn class(method: u16) -> ::nebula::Class {{
         if matches!(method, {long}) {{ ::nebula::Class::Worker }} else {{ ::nebula::Class::Dispatch }}
     }}
 ",
         long = long.join(" | ")
-    );
-    let of_service = format!(
-        r"    fn has_long(&self) -> bool {{
-        true
-    }}
-    fn class(&self, request: &[u8]) -> ::nebula::Class {{
-        {TYPED}::class::<Self>(request)
-    }}
-"
-    );
-    Classes { of_methods, of_service }
+    )
 }
 
 fn append_client(text: &mut String, name: &str, methods: &[Method]) {

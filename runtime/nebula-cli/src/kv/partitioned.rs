@@ -6,10 +6,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use nebula::{CoreId, Reply, RunningServer, Server, Service, Stage, StoreCounters};
+use nebula::{CoreId, Description, Reply, RunningServer, Server, Service, Stage, StoreCounters};
 use nebula_kvs::protocol::{Request, Status, steering_hash};
 use nebula_kvs::{
-    Access, KeyHash, OtherPartition, Partition, PartitionSetError, SetError, Stats, StoreConfig, StoreError,
+    Access, KeyHash, OtherPartition, Partition, PartitionSetError, PartitionStats, SetError, Stats, StoreConfig,
+    StoreError,
 };
 
 use super::lookups::Lookups;
@@ -46,6 +47,7 @@ pub(super) fn divide(config: StoreConfig, access: Partitions, partitions: u16) -
 
 pub(super) fn serve(server: Server, partitions: Vec<Partition>, item_bytes: usize) -> Result<RunningServer, Failure> {
     let lookups = Arc::new(Lookups::new());
+    let description = describe(&partitions, lookups.clone());
     let waiting = Mutex::new(partitions.into_iter().map(Some).collect::<Vec<_>>());
     let service = move |core: CoreId| {
         let mut waiting = waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -53,7 +55,18 @@ pub(super) fn serve(server: Server, partitions: Vec<Partition>, item_bytes: usiz
         let partition = partition.expect("each worker begins once");
         PartitionService { partition, item_bytes, lookups: lookups.clone() }
     };
-    server.serve_each(service).or_fail()
+    server.description(description).serve_each(service).or_fail()
+}
+
+/// Of all partitions together.
+fn describe(partitions: &[Partition], lookups: Arc<Lookups>) -> Description {
+    let stats = partitions.first().map(Partition::stats);
+    let store = move || {
+        let (hits, misses) = lookups.totals();
+        let counted = StoreCounters { hits, misses, ..StoreCounters::default() };
+        stats.iter().flat_map(PartitionStats::read).fold(counted, add)
+    };
+    Description::default().prefetches(true).store(store)
 }
 
 struct PartitionService {
@@ -105,18 +118,6 @@ impl Service for PartitionService {
             Ok(Request::Delete { key }) => answer(reply, self.delete(key)),
             Err(_) => answer(reply, Status::Malformed),
         }
-    }
-
-    /// Of all partitions together.
-    fn store(&self) -> Option<StoreCounters> {
-        let (hits, misses) = self.lookups.totals();
-        let counted = self.partition.stats().fold(StoreCounters { hits, misses, ..StoreCounters::default() }, add);
-        Some(counted)
-    }
-
-    #[inline]
-    fn prefetches(&self) -> bool {
-        true
     }
 
     #[inline]

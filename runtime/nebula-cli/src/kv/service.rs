@@ -7,7 +7,7 @@
 #[cfg(feature = "typed")]
 mod typed;
 
-use nebula::{Reply, Requests, RpcType, Service, Span, Stage, StoreCounters};
+use nebula::{Description, Reply, Requests, RpcType, Service, Span, Stage, StoreCounters};
 use nebula_kvs::protocol::{self, HEADER_BYTES, OPERATIONS, Request, Status};
 use nebula_kvs::{KeyHash, SetError, Stats, Store, ValueSink};
 use nebula_sys::clock::Clock;
@@ -34,7 +34,7 @@ pub(crate) struct KvService {
     /// Between two safe points.
     piece_ticks: u64,
     clock: Clock,
-    lookups: Lookups,
+    lookups: Arc<Lookups>,
     times: Option<Arc<ServiceTimes>>,
 }
 
@@ -49,7 +49,7 @@ impl KvService {
             work_ticks: 0,
             piece_ticks,
             clock,
-            lookups: Lookups::new(),
+            lookups: Arc::new(Lookups::new()),
             times: None,
         }
     }
@@ -177,24 +177,12 @@ impl Service for KvService {
         }
     }
 
-    fn store(&self) -> Option<StoreCounters> {
-        Some(counters(&self.store.stats(), self.lookups.totals()))
-    }
-
-    fn types(&self) -> u8 {
-        OPERATIONS + 1
-    }
-
-    fn rpc_type(&self, request: &[u8]) -> RpcType {
-        let operation = request.first().copied().filter(|&operation| operation <= OPERATIONS);
-        #[cfg(feature = "typed")]
-        let operation = operation.or_else(|| Some(nebula_typed::rpc_type::<KvServer<&Self>>(request).0));
-        RpcType(operation.unwrap_or(0))
-    }
-
-    #[inline]
-    fn prefetches(&self) -> bool {
-        true
+    fn describe(&self) -> Description {
+        let (store, lookups) = (self.store.clone(), self.lookups.clone());
+        Description::default()
+            .prefetches(true)
+            .types(OPERATIONS + 1, rpc_type)
+            .store(move || counters(&store.stats(), lookups.totals()))
     }
 
     #[inline]
@@ -205,6 +193,13 @@ impl Service for KvService {
             Stage::Next => self.store.prefetch_entry(hash, self.item_bytes),
         }
     }
+}
+
+fn rpc_type(request: &[u8]) -> RpcType {
+    let operation = request.first().copied().filter(|&operation| operation <= OPERATIONS);
+    #[cfg(feature = "typed")]
+    let operation = operation.or_else(|| Some(nebula_typed::rpc_type::<KvServer<&KvService>>(request).0));
+    RpcType(operation.unwrap_or(0))
 }
 
 pub(super) fn counters(stats: &Stats, (hits, misses): (u64, u64)) -> StoreCounters {
@@ -290,10 +285,11 @@ mod tests {
     fn requests_that_come_at_once_are_answered_as_one_by_one() {
         for (test, steering) in [("at-once", Steering::On), ("at-once-unsteered", Steering::Off)] {
             let name = format!("shm://cli-{test}-{}", std::process::id());
-            let (server, mut workers) = Server::bind(&name).inline(true).steering(steering).open().unwrap();
+            let service = KvService::new(store(), 528);
+            let server = Server::bind(&name).inline(true).steering(steering).description(service.describe());
+            let (server, mut workers) = server.open().unwrap();
             let worker = &mut workers[0];
             let mut client = Client::connect_with(&name, ClientConfig::default().slots(64)).unwrap();
-            let service = KvService::new(store(), 528);
             // Sets each key, gets it twice and deletes it, with an invalid message in between.
             let keys: Vec<String> = (0..12).map(|key| format!("key {key}")).collect();
             let mut messages = Vec::new();
@@ -345,7 +341,7 @@ mod tests {
                 workers[0].turn(&service);
             }
         }
-        let counted = service.store().unwrap();
+        let counted = (service.describe().store.unwrap())();
         assert_eq!((counted.hits, counted.misses, counted.sets, counted.items), (2, 1, 1, 1));
         server.stop();
     }

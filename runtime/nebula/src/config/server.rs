@@ -16,6 +16,7 @@ use super::kind::{Kind, groups_of};
 use super::migration::MigrationConfig;
 use crate::config::key::{Key, Keys};
 use crate::config::tenant::{self, Tenant};
+use crate::rpc::description::Description;
 use crate::rpc::region::Registered;
 use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::slot::{MTU_BYTES_MAX, SPAN_MAX};
@@ -177,8 +178,7 @@ pub struct ServerConfig {
     /// RPCs of a worker that may wait for [later](crate::Reply::later) replies at once, under
     /// `jbsq:N` and `single-queue`: a worker is given as many more, up to 64 in all. These wait at
     /// the worker instead of in the common queue, so set no more than needed. `None`, the default,
-    /// is the service's own number ([`Service::later_max`](crate::Service::later_max)), or none:
-    /// handlers reply at once.
+    /// is the service's own number ([`Description::later_max`]), or none: handlers reply at once.
     pub later_max: Option<u16>,
     /// Threads of the pool that runs the RPCs of [`Class::Worker`](crate::Class::Worker) of all
     /// workers; with 0 they run where they arrive. Needs `jbsq:N` or `single-queue`, and
@@ -192,10 +192,6 @@ pub struct ServerConfig {
     /// Under `darc`: RPCs in one sample of the service time and frequency of each type; cores are
     /// reserved from the first sample on. Default: 50,000.
     pub type_window: u32,
-    /// Under `darc`: the types of RPCs. `None`, the default, asks the service
-    /// ([`Service::rpc_type`](crate::Service::rpc_type)); without one
-    /// ([`Server::open`](crate::Server::open)) all RPCs are of one type.
-    pub rpc_types: Option<RpcTypes>,
     /// Under `preemptive:Q`: the stack of each handler, in bytes. Default: 256 KiB.
     pub stack_bytes: usize,
     /// Under `altocumulus:G`: how groups hand RPCs to one another.
@@ -209,6 +205,11 @@ pub struct ServerConfig {
     /// Over `shm://`: user ids that may connect in addition to the server's own. Default: none.
     #[setters(into)]
     pub allowed_uids: Vec<u32>,
+    /// What the server knows of its service beyond how it answers. `None`, the default, asks the
+    /// service ([`Service::describe`](crate::Service::describe)). Needed only where no service
+    /// exists at the start: [`Server::serve_each`](crate::Server::serve_each) and
+    /// [`Server::open`](crate::Server::open).
+    pub description: Option<Description>,
     /// Memory that clients read and write by one-sided operations: the first is region 0, the next
     /// one 1. See [`Server::register`](crate::Server::register). Default: none.
     pub regions: Vec<Registered>,
@@ -262,12 +263,12 @@ impl Default for ServerConfig {
             pool_threads: None,
             pool_max: 32,
             type_window: 50_000,
-            rpc_types: None,
             stack_bytes: 256 * 1024,
             migration: MigrationConfig::default(),
             idle: IdlePolicy::Adaptive,
             pin: Vec::new(),
             allowed_uids: Vec::new(),
+            description: None,
             regions: Vec::new(),
             metrics: true,
             decision_log: None,
@@ -420,18 +421,33 @@ impl ServerConfig {
         }
     }
 
-    pub(crate) fn pool_threads_or_default(&self) -> u16 {
-        self.pool_threads.unwrap_or(u16::from(self.policy != Policy::Darc))
+    /// Threads of the pool; none if no RPC is for it.
+    pub(crate) fn threads_of_pool(&self) -> u16 {
+        match self.description.as_ref().and_then(|description| description.classes.as_ref()) {
+            Some(_) => self.pool_threads.unwrap_or(u16::from(self.policy != Policy::Darc)),
+            None => 0,
+        }
     }
 
-    fn types(&self) -> u8 {
-        self.rpc_types.as_ref().filter(|_| self.policy == Policy::Darc).map_or(1, RpcTypes::types)
+    /// The types of RPCs, under a policy that distinguishes them.
+    pub(crate) fn rpc_types(&self) -> Option<&RpcTypes> {
+        self.description.as_ref()?.types.as_ref().filter(|_| self.policy == Policy::Darc)
+    }
+
+    /// The same with the bounds of the service where none is set.
+    pub(crate) fn with_description(mut self) -> Self {
+        if let Some(description) = &self.description {
+            self.reply_bytes_max = self.reply_bytes_max.or(description.reply_bytes_max);
+            self.later_max = self.later_max.or(description.later_max);
+        }
+        self
     }
 
     /// The same with room for the RPCs in a pool.
-    pub(crate) fn with_pool(mut self) -> Self {
-        self.later_max = Some(self.later_max.unwrap_or(0).saturating_add(self.pool_max));
-        self
+    pub(crate) fn with_pool(self) -> Self {
+        let config = self.with_description();
+        let later_max = config.later_max.unwrap_or(0).saturating_add(config.pool_max);
+        config.later_max(later_max)
     }
 
     pub(crate) fn laters(&self) -> u32 {
@@ -478,7 +494,7 @@ impl ServerConfig {
             .queue_bound(bound)
             .sources(self.sources())
             .tenants(tenant::weights(&self.tenants))
-            .types(self.types())
+            .types(self.rpc_types().map_or(1, RpcTypes::types))
             .type_window(self.type_window)
             .slot_order(SlotOrder::FirstWhenEmpty)
             .scrub(self.scrub)

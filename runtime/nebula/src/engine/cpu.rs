@@ -15,7 +15,7 @@ impl<T: Transport> Engine<T> {
         let now = self.begin_turn();
         let freed = self.collect_freed(now);
         let packets = self.collect_messages(now) + self.poll_packets(now);
-        self.sort(now, None);
+        self.sort(now);
         self.hand_out();
         self.hand_over(now);
         self.flush(now);

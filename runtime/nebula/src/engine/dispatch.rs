@@ -5,17 +5,15 @@
 use super::turn::Engine;
 use crate::nic::transport::Transport;
 use crate::rpc::job::{Held, Job};
-use crate::rpc::service::Service;
 use nebula_nic::{Arrival, Dispatch, Timestamp};
 
 impl<T: Transport> Engine<T> {
-    /// Gives the back end the type of each complete RPC, under a policy with types; `service` is
-    /// that of the worker on this thread.
+    /// Gives the back end the type of each complete RPC, under a policy with types.
     // Not inlined: the function that serves runs would share its registers with it.
     #[inline(never)]
-    pub(crate) fn sort(&mut self, now: Timestamp, service: Option<&dyn Service>) {
+    pub(crate) fn sort(&mut self, now: Timestamp) {
         if let Some(types) = &self.types {
-            self.intake.sort(now, |request| types.type_of(request, service));
+            self.intake.sort(now, |request| types.type_of(request));
         }
     }
 

@@ -96,7 +96,7 @@ impl Engine<Rings> {
             serve(service, run, rpcs, payloads, replies, may_prefetch);
             channel.wake_sleeper();
             if is_due {
-                note_sample(meter, service, run, rpcs, began);
+                note_sample(meter, run, rpcs, began);
             }
         }
         if let Some(recorder) = recorder {
@@ -167,7 +167,7 @@ impl AtOnce for Timed<'_> {
         self.worker.serve(run, rpcs, payloads, replies);
         self.time_ps += self.watch.now_ps().saturating_sub(began);
         if self.meter.is_due(run.rpcs) {
-            note_sample(self.meter, self.worker.service, run, rpcs, began);
+            note_sample(self.meter, run, rpcs, began);
         }
     }
 }
@@ -189,16 +189,16 @@ impl AtOnce for Sampled<'_> {
         let began = if is_due { self.meter.now_ps() } else { 0 };
         self.worker.serve(run, rpcs, payloads, replies);
         if is_due {
-            note_sample(self.meter, self.worker.service, run, rpcs, began);
+            note_sample(self.meter, run, rpcs, began);
         }
     }
 }
 
 #[cold]
-fn note_sample(meter: &mut Meter, service: &dyn Service, run: &Run, rpcs: &[BurstRpc], began: u64) {
+fn note_sample(meter: &mut Meter, run: &Run, rpcs: &[BurstRpc], began: u64) {
     if let Some(&first) = rpcs.first() {
         meter.sample_run(run, run.arrival(0, first), began);
-        meter.note_store(service);
+        meter.note_store();
     }
 }
 

@@ -17,7 +17,7 @@ use crate::status::{Meter, Status, StatusPage};
 use crate::yielding::Yielding;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
 use nebula_nic::turn::{Bounds, LongTurn, Pace, Refusals, long_turn};
-use nebula_nic::{Backend, NackReason, Policy, Span, Timestamp};
+use nebula_nic::{Backend, NackReason, Span, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -175,7 +175,7 @@ impl<T: Transport> Engine<T> {
             },
             meter: parts.meter,
             drain: Drain { asked: parts.drain, is_on: false },
-            types: config.rpc_types.clone().filter(|_| config.policy == Policy::Darc),
+            types: config.rpc_types().cloned(),
             choices: parts.choices,
             served: 0,
             may_serve_runs: serves_runs,

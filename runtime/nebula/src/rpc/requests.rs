@@ -117,7 +117,8 @@ impl<'r> Requests<'r> {
         self.request(self.taken + ahead)
     }
 
-    /// Whether memory may be prefetched for them, which is so if steering is on.
+    /// Whether to prefetch memory for them: [steering](crate::ServerConfig::steering) is on, and
+    /// the service [prefetches](crate::Description::prefetches).
     #[must_use]
     #[inline(always)]
     pub fn may_prefetch(&self) -> bool {

@@ -1,9 +1,8 @@
 //! The trait of handlers.
 
 use super::requests::Requests;
+use crate::rpc::description::Description;
 use crate::rpc::reply::Reply;
-use crate::rpc::store_counters::StoreCounters;
-use nebula_nic::schedule::RpcType;
 
 /// How close an RPC is to its execution when [`Service::prefetch`] is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +14,8 @@ pub enum Stage {
 }
 
 /// A service: a function from request bytes to reply bytes, which all workers call concurrently.
-/// Any `Fn(&[u8], &mut Reply)` is a service. Implement the trait to [`prefetch`](Self::prefetch) as
-/// well.
+/// Any `Fn(&[u8], &mut Reply)` is a service. Implement the trait to [`prefetch`](Self::prefetch),
+/// or to [describe](Self::describe) more than how RPCs are answered.
 ///
 /// # Examples
 ///
@@ -46,83 +45,25 @@ pub trait Service {
     /// [`serve`](Self::serve) is called for each RPC, so both must answer alike.
     #[inline(always)]
     fn serve_burst(&self, requests: &mut Requests<'_>) {
-        if self.prefetches() && requests.may_prefetch() {
+        if requests.may_prefetch() {
             return serve_prefetched(self, requests);
         }
         serve_each(self, requests);
     }
 
-    /// The longest reply in bytes, if that is known. Clients learn it from the server, unless
-    /// [`ServerConfig::reply_bytes_max`](crate::ServerConfig::reply_bytes_max) is set.
-    fn reply_bytes_max(&self) -> Option<u32> {
-        None
-    }
-
-    /// How many RPCs of a worker may wait for [later](crate::Reply::later) replies, if the service
-    /// gives any, unless [`ServerConfig::later_max`](crate::ServerConfig::later_max) is set.
-    fn later_max(&self) -> Option<u16> {
-        None
-    }
-
-    /// Whether any RPC of it is of [`Class::Worker`].
-    fn has_long(&self) -> bool {
-        false
-    }
-
-    /// Where the handler of this request runs. Called for each RPC, on the worker that it was
-    /// dispatched to, if [`has_long`](Self::has_long).
-    fn class(&self, request: &[u8]) -> Class {
-        let _ = request;
-        Class::Dispatch
-    }
-
-    /// The number of its RPC types, 1 to [`TYPES_MAX`](crate::TYPES_MAX), for the policy `darc`.
-    /// Type 0 is the common one.
-    fn types(&self) -> u8 {
-        1
-    }
-
-    /// The type of this request; one not below [`types`](Self::types) counts as the common type.
-    /// Called only under `darc`, by the engine, once for each RPC before dispatch: read few bytes.
-    fn rpc_type(&self, request: &[u8]) -> RpcType {
-        let _ = request;
-        RpcType(0)
-    }
-
-    /// Counters of a store, for the [status page](crate::StatusReader::store); a worker reads them
-    /// once in a while. `None` if it stores nothing.
-    fn store(&self) -> Option<StoreCounters> {
-        None
-    }
-
-    /// The server stops. Each worker calls this after its last RPC, before RPCs that wait for
-    /// [later](crate::Reply::later) replies end unanswered. A service can wait for such replies
-    /// here.
-    fn drain(&self) {}
-
-    /// Whether [`prefetch`](Self::prefetch) does anything. If not, it is never called.
-    #[inline(always)]
-    fn prefetches(&self) -> bool {
-        false
-    }
-
-    /// Prefetches memory that [`serve`](Self::serve) will read for this request. It may be called
-    /// any number of times, or never, so it must affect timing only.
+    /// Prefetches memory that [`serve`](Self::serve) will read for this request, if the service
+    /// [prefetches](Description::prefetches). It may be called any number of times, or never, so it
+    /// must affect timing only.
     #[inline(always)]
     fn prefetch(&self, request: &[u8], stage: Stage) {
         let _ = (request, stage);
     }
-}
 
-/// Where a handler runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// On the worker that the RPC was dispatched to: for handlers shorter than a hand-over.
-    #[default]
-    Dispatch,
-    /// On a thread of the server's [pool](crate::ServerConfig::pool_threads): for handlers so long
-    /// that other RPCs must not wait behind them.
-    Worker,
+    /// What the server needs to know of the service beyond how it answers. It asks once, at the
+    /// start; [`ServerConfig::description`](crate::ServerConfig::description) replaces the answer.
+    fn describe(&self) -> Description {
+        Description::default()
+    }
 }
 
 /// Serves one after the other. The loop for a ring is written out so that the handler is inlined:
@@ -147,8 +88,9 @@ const ARRIVED_AHEAD: usize = 16;
 /// RPCs between [`Stage::Next`] and the execution.
 const NEXT_AHEAD: usize = ARRIVED_AHEAD / 2;
 
-/// Prefetches for later RPCs while it serves earlier ones, so that misses overlap with work.
-#[inline(always)]
+/// Prefetches for later RPCs while it serves earlier ones, so that misses overlap with work. Not
+/// inlined: most services never prefetch, and their handler is inlined into [`serve_each`] alone.
+#[inline(never)]
 fn serve_prefetched<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
     let rpcs = requests.len();
     for (stage, first) in [(Stage::Arrived, ARRIVED_AHEAD), (Stage::Next, NEXT_AHEAD)] {
@@ -169,5 +111,11 @@ impl<F: Fn(&[u8], &mut Reply<'_>)> Service for F {
     #[inline(always)]
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
         self(request, reply);
+    }
+
+    /// Never prefetches.
+    #[inline(always)]
+    fn serve_burst(&self, requests: &mut Requests<'_>) {
+        serve_each(self, requests);
     }
 }

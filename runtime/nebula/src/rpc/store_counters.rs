@@ -1,6 +1,6 @@
 //! Counters of a service that stores items.
 
-/// The counters of a store, returned by [`Service::store`](crate::Service::store). Those that a
+/// The counters of a store, for [`Description::store`](crate::Description::store). Those that a
 /// service does not maintain stay 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounters {

@@ -15,6 +15,7 @@ use crate::engine::turn::Engine;
 use crate::net::Watch;
 use crate::nic::recorder::Choice;
 use crate::nic::transport::Transport;
+use crate::rpc::description::Description;
 use crate::rpc::job::{Jobs, Queues, WorkerLink};
 use crate::rpc::parking::Parker;
 use crate::status::{Layout, Meter};
@@ -49,12 +50,16 @@ pub(super) struct Meters {
     pub(super) engine: usize,
     pub(super) first: usize,
     pub(super) watch: Watch,
+    pub(super) description: Description,
 }
 
 impl Meters {
     pub(super) fn of(&self, worker: usize) -> Meter {
         match &self.page {
-            Some(page) => Meter::new(page.clone(), self.layout, (self.engine, self.first + worker), &self.watch),
+            Some(page) => {
+                let at = (self.engine, self.first + worker);
+                Meter::new(page.clone(), self.layout, at, &self.watch, &self.description)
+            }
             None => Meter::none(&self.watch),
         }
     }

@@ -10,11 +10,11 @@ use crate::config::tenant;
 use crate::endpoint::Endpoint;
 use crate::nic::recorder::Choice;
 use crate::rpc::answer::{Answer, Fate};
+use crate::rpc::description::{Class, Description};
 use crate::rpc::fault::Fault;
 use crate::rpc::later::{LaterReply, Laters, MayWait};
 use crate::rpc::reply::Reply;
-use crate::rpc::service::{Class, Service, Stage};
-use crate::rpc::store_counters::StoreCounters;
+use crate::rpc::service::{Service, Stage};
 use crate::status::{Layout, PoolPage, PoolStatus};
 use crate::transport::udp::source::SOURCES;
 use nebula_nic::decision::PoolStep;
@@ -35,6 +35,7 @@ const POLLED_FOR: Span = Span::from_us(10);
 
 #[derive(Debug)]
 pub(crate) struct Pool {
+    description: Description,
     clock: Clock,
     threads: u16,
     state: Mutex<State>,
@@ -87,23 +88,10 @@ impl Drop for Pooled {
 
 impl Service for Pooled {
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
-        match self.service.class(request) {
+        match self.pool.description.class(request) {
             Class::Dispatch => self.service.serve(request, reply),
             Class::Worker => self.pool.take_on(request, reply),
         }
-    }
-
-    fn store(&self) -> Option<StoreCounters> {
-        self.service.store()
-    }
-
-    fn drain(&self) {
-        self.pool.drain();
-        self.service.drain();
-    }
-
-    fn prefetches(&self) -> bool {
-        self.service.prefetches()
     }
 
     fn prefetch(&self, request: &[u8], stage: Stage) {
@@ -114,14 +102,14 @@ impl Service for Pooled {
 impl Pool {
     /// Accepts as many RPCs as configured until service times are measured. `others`: the clients
     /// speak another protocol.
-    pub(crate) fn new(config: &ServerConfig, endpoint: &Endpoint, others: bool, threads: u16) -> Self {
+    pub(crate) fn new(config: &ServerConfig, endpoint: &Endpoint, others: bool) -> Self {
         let has_hosts = match endpoint {
             Endpoint::Udp(_) | Endpoint::Xdp(_) => true,
             Endpoint::Tcp(_) => !others,
             Endpoint::Shm(_) | Endpoint::Packets(_) => false,
         };
         let sources = if has_hosts { SOURCES } else { config.sources() };
-        let tenants = tenant::weights(&config.tenants);
+        let (tenants, threads) = (tenant::weights(&config.tenants), config.threads_of_pool());
         let state = State {
             first: VecDeque::new(),
             queue: VecDeque::with_capacity(config.pool_max.into()),
@@ -130,6 +118,7 @@ impl Pool {
             is_closed: false,
         };
         Self {
+            description: config.description.clone().unwrap_or_default(),
             clock: Clock::new(),
             threads,
             state: Mutex::new(state),
@@ -138,6 +127,19 @@ impl Pool {
             page: OnceLock::new(),
             log: OnceLock::new(),
         }
+    }
+
+    pub(crate) fn threads(&self) -> u16 {
+        self.threads
+    }
+
+    /// The description of a service whose workers wait for this pool before they drain it.
+    pub(super) fn drained_first(self: &Arc<Self>, description: Description) -> Description {
+        let (pool, then) = (self.clone(), description.on_drain.clone());
+        description.on_drain(move || {
+            pool.drain();
+            then.iter().for_each(|drain| drain());
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -295,15 +295,15 @@ impl Drop for AtWork {
     }
 }
 
-/// As [`serve`], with a pool of `threads` threads for long RPCs.
+/// As [`serve`], with a pool for long RPCs.
 pub(super) fn serve_pooled(
     endpoint: Spoken,
-    mut config: ServerConfig,
+    config: ServerConfig,
     service: Arc<dyn Service + Send + Sync>,
-    threads: u16,
 ) -> Result<RunningServer, ServeError> {
-    config = config.with_pool();
-    let pool = Arc::new(Pool::new(&config, &endpoint.0, endpoint.1.is_some(), threads));
+    let mut config = config.with_pool();
+    let pool = Arc::new(Pool::new(&config, &endpoint.0, endpoint.1.is_some()));
+    config.description = config.description.map(|description| pool.drained_first(description));
     let pins = config.pin.get(config.threads().number()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
     let run = Arc::new(move |worker: Worker| {
@@ -311,7 +311,7 @@ pub(super) fn serve_pooled(
         worker.run(&pooled);
     });
     let mut running = serve(|config| open(endpoint, config), config, run)?;
-    for index in 0..usize::from(threads) {
+    for index in 0..usize::from(pool.threads()) {
         let (pool, service) = (pool.clone(), service.clone());
         let run = Box::new(move || pool.work(&*service));
         running.threads.push(spawn(&format!("nebula-pool-{index}"), pins.get(index).copied(), run)?);
@@ -537,8 +537,9 @@ impl Ground {
     }
 }
 
-/// The configuration, if this endpoint supports it.
-pub(super) fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig, ServeError> {
+/// The configuration with what describes the service, if this endpoint supports it.
+pub(super) fn checked(endpoint: &Endpoint, config: ServerConfig) -> Result<ServerConfig, ServeError> {
+    let mut config = config.with_description();
     // Workers that share the engine are never inline.
     if config.kind() == Kind::Shared {
         config.inline = Some(false);
@@ -602,7 +603,8 @@ pub(super) fn assemble<T: InlineTransport>(
         let seed = backend_config.seed;
         let parker = Arc::new(Parker::new()?);
         let page = config.metrics.then(|| status.clone());
-        let meters = Meters { page, layout, engine: index, first: workers.len(), watch: watch.clone() };
+        let description = config.description.clone().unwrap_or_default();
+        let meters = Meters { page, layout, engine: index, first: workers.len(), watch: watch.clone(), description };
         let assembly = Assembly {
             config: &config,
             bound,

@@ -9,8 +9,7 @@ use super::histogram::bucket_of;
 use super::layout::{Kind, Layout, Sum, WORKER_WORDS, histogram_at};
 use super::sample::{self, RpcSample, latest_at, slow_at};
 use crate::net::Watch;
-use crate::rpc::service::Service;
-use crate::rpc::store_counters::StoreCounters;
+use crate::rpc::description::Description;
 use nebula_nic::{Arrival, Run, Timestamp};
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::{AtomicU64, Ordering};
@@ -54,7 +53,9 @@ pub(crate) struct Meter {
 struct Page {
     memory: Arc<SharedMemory>,
     at: usize,
+    /// `None` if another worker writes the service's counters, or there are none.
     store_at: Option<usize>,
+    description: Description,
 }
 
 /// A worker's words, which only its thread writes.
@@ -82,10 +83,10 @@ impl Page {
         Words(self.memory.words()[self.at..].first_chunk().expect("the page has room for every worker"))
     }
 
-    fn put_store(&self, counters: Option<StoreCounters>) {
-        if let (Some(at), Some(counters)) = (self.store_at, counters) {
+    fn put_store(&self) {
+        if let (Some(at), Some(counters)) = (self.store_at, &self.description.store) {
             let words = &self.memory.words()[at..];
-            for (word, value) in words.iter().zip(counters.to_words()) {
+            for (word, value) in words.iter().zip(counters().to_words()) {
                 word.store(value, Ordering::Relaxed);
             }
         }
@@ -98,9 +99,10 @@ impl Meter {
         layout: Layout,
         (engine, worker): (usize, usize),
         watch: &Watch,
+        description: &Description,
     ) -> Self {
-        let store_at = (worker == 0).then(|| layout.store_at());
-        let page = Page { memory, at: layout.worker_at(worker), store_at };
+        let store_at = (worker == 0 && description.store.is_some()).then(|| layout.store_at());
+        let page = Page { memory, at: layout.worker_at(worker), store_at, description: description.clone() };
         page.words().0[Sum::Engine as usize].store(engine as u64, Ordering::Relaxed);
         // Any seed but 0, different for each worker so that they do not sample in step.
         let random = u32::try_from(worker).unwrap_or(0).wrapping_mul(0x9E37_79B9) | 1;
@@ -172,25 +174,25 @@ impl Meter {
     /// Writes the service's counters once in a while; called after [`sample`](Self::sample).
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_store(&self, service: &dyn Service) {
+    pub(crate) fn note_store(&self) {
         if let Some(page) = self.page.as_ref().filter(|page| page.store_at.is_some()) {
             let samples = page.words().0[Sum::Sampled as usize].load(Ordering::Relaxed);
             if samples.is_multiple_of(SAMPLES_PER_STORE) {
-                page.put_store(service.store());
+                page.put_store();
             }
         }
     }
 
     /// As [`note_store`](Self::note_store), when the worker is about to rest.
-    pub(crate) fn note_rest(&mut self, service: &dyn Service) {
+    pub(crate) fn note_rest(&mut self) {
         self.rests = self.rests.wrapping_add(1);
         if let Some(page) = self.page.as_ref().filter(|_| self.rests.is_multiple_of(RESTS_PER_STORE)) {
-            page.put_store(service.store());
+            page.put_store();
         }
     }
 
-    pub(crate) fn note_end(&self, service: &dyn Service) {
-        self.page.iter().for_each(|page| page.put_store(service.store()));
+    pub(crate) fn note_end(&self) {
+        self.page.iter().for_each(Page::put_store);
     }
 }
 

@@ -16,23 +16,24 @@ pub(crate) struct Completions {
     payloads: VecDeque<Held>,
     /// The core that the latest RPC was given to: this one, unless it was stolen.
     home: CoreId,
-    steering: Steering,
+    /// Whether to call the service's prefetch: it has one, and steering is on.
+    prefetches: bool,
 }
 
 impl Completions {
     pub(crate) fn new(frontend: Frontend) -> Self {
         let home = frontend.core();
-        Self { frontend, payloads: VecDeque::with_capacity(PAYLOADS), home, steering: Steering::On }
+        Self { frontend, payloads: VecDeque::with_capacity(PAYLOADS), home, prefetches: false }
     }
 
-    pub(crate) fn set_steering(&mut self, steering: Steering) {
-        self.steering = steering;
+    pub(crate) fn set_steering(&mut self, steering: Steering, has_prefetch: bool) {
+        self.prefetches = has_prefetch && steering == Steering::On;
         self.frontend.set_steering(steering);
     }
 
     #[inline(always)]
-    pub(crate) fn steers(&self) -> bool {
-        self.steering == Steering::On
+    pub(crate) fn prefetches(&self) -> bool {
+        self.prefetches
     }
 
     #[inline(always)]
@@ -77,7 +78,7 @@ impl Completions {
         held.is_steered = true;
         let payload = held.lease.payload(next.bytes as usize);
         prefetch::read_bytes(payload);
-        if service.prefetches() {
+        if self.prefetches {
             service.prefetch(payload, Stage::Arrived);
         }
     }

@@ -8,6 +8,7 @@ use crate::net::{Time, Watch};
 use crate::nic::recorder::Choice;
 use crate::rpc::answer::{Answer, Asker, Fate};
 use crate::rpc::cancel::{Cancel, ShareRing};
+use crate::rpc::description::Description;
 use crate::rpc::fault::Fault;
 use crate::rpc::job::{Held, Served};
 use crate::rpc::later::{End, Ended, LaterError, LaterReply, Laters, MayWait};
@@ -39,6 +40,7 @@ pub(crate) struct Core {
     yielding: Yielding,
     /// Where it logs why a client waits no more, if there is a decision log.
     log: Option<Sender<Choice>>,
+    description: Description,
 }
 
 pub(crate) struct Parts {
@@ -136,12 +138,14 @@ impl Core {
             meter: Meter::none(&Watch::new(&Time::Machine)),
             yielding: Yielding::new(),
             log: None,
+            description: Description::default(),
         }
     }
 
     pub(crate) fn configure(&mut self, config: &ServerConfig, watch: &Watch) {
         (self.watch, self.idle) = (watch.clone(), config.idle);
-        self.completions.set_steering(config.steering);
+        self.description = config.description.clone().unwrap_or_default();
+        self.completions.set_steering(config.steering, self.description.prefetches);
         self.later = (config.laters() > 0).then(|| Box::new(Later { is_configured: true, ..Later::default() }));
     }
 
@@ -169,13 +173,13 @@ impl Core {
                 Turn::Glance => continue,
                 Turn::Busy(_) => idle_since = None,
                 Turn::Idle => {
-                    self.meter.note_rest(service);
+                    self.meter.note_rest();
                     self.rest(&mut idle_since);
                 }
             }
             // Not after a mere glance at the rings, but even under endless load.
             if self.is_stopped() {
-                self.end_service(service);
+                self.end_service();
                 return self.finish();
             }
         }
@@ -183,27 +187,27 @@ impl Core {
 
     /// The service gets no more RPCs.
     #[cold]
-    pub(super) fn end_service(&self, service: &dyn Service) {
-        service.drain();
-        self.meter.note_end(service);
+    fn end_service(&self) {
+        self.description.on_drain.iter().for_each(|drain| drain());
+        self.meter.note_end();
     }
 
     #[cold]
-    pub(super) fn note_end(&self, service: &dyn Service) {
-        self.meter.note_end(service);
+    pub(super) fn note_end(&self) {
+        self.meter.note_end();
     }
 
     #[inline]
-    pub(super) fn note_served(&mut self, begun: &Begun, began_ps: u64, service: &dyn Service) {
+    pub(super) fn note_served(&mut self, begun: &Begun, began_ps: u64) {
         if self.meter.is_due(1) {
             let (held, ended) = (&begun.held, self.meter.now_ps());
             self.meter.sample(status::Served::one(begun.arrival, held.given, held.is_steered, began_ps, ended));
-            self.meter.note_store(service);
+            self.meter.note_store();
         }
     }
 
-    pub(super) fn note_rest(&mut self, service: &dyn Service) {
-        self.meter.note_rest(service);
+    pub(super) fn note_rest(&mut self) {
+        self.meter.note_rest();
     }
 
     /// Serves RPCs that are there, at most some, and each to its end. Returns their number.
@@ -220,7 +224,7 @@ impl Core {
         if self.completions.frontend.outstanding() > 0 {
             self.finish_given(service);
         }
-        self.source.turn_of_runs(service, self.completions.steers(), may_glance)
+        self.source.turn_of_runs(service, self.completions.prefetches(), may_glance)
     }
 
     /// Serves RPCs dispatched for `wait_for_rpc` and not taken, to regain all the credit.
@@ -335,7 +339,7 @@ impl Core {
             let (arrival, given, is_steered) = (*arrival, held.given, held.is_steered);
             let ended = self.meter.now_ps();
             self.meter.sample(status::Served::one(arrival, given, is_steered, began, ended));
-            self.meter.note_store(service);
+            self.meter.note_store();
         }
         // The next RPC has usually come meanwhile. Its payload is fetched while this one is ended.
         self.source.take_given(&mut self.completions);

@@ -49,11 +49,11 @@ impl<T: Transport> Inline<T> {
     fn end_pull(&mut self, now: Timestamp, packets: usize, completions: &mut Completions, service: &dyn Service) {
         let engine = &mut self.engine;
         // A pass for each stage, so that the misses of all arrivals overlap.
-        if packets > 0 && completions.steers() && service.prefetches() {
+        if packets > 0 && completions.prefetches() {
             engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Arrived));
             engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Next));
         }
-        engine.sort(now, Some(service));
+        engine.sort(now);
         engine.end_ingress(now, packets);
         while let Some(dispatch) = engine.next_dispatch() {
             completions.push_kept(dispatch);
@@ -65,7 +65,7 @@ impl<T: InlineTransport> Source for Inline<T> {
     fn pull(&mut self, completions: &mut Completions, service: &dyn Service, may_serve: bool) -> usize {
         let now = self.engine.begin_turn();
         let Polled { packets, served } = if may_serve {
-            self.engine.poll_and_serve(now, service, completions.steers())
+            self.engine.poll_and_serve(now, service, completions.prefetches())
         } else {
             Polled { packets: self.engine.poll_packets(now), served: 0 }
         };

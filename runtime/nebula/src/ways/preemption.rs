@@ -86,12 +86,12 @@ impl Preemption {
                 if pass.served > 0 || pass.is_under_way {
                     idle_since = None;
                 } else {
-                    round.core.note_rest(service);
+                    round.core.note_rest();
                     round.core.rest(&mut idle_since);
                 }
             }
             round.cancel_all();
-            round.core.note_end(service);
+            round.core.note_end();
         });
         core.finish();
     }
@@ -214,7 +214,7 @@ impl Round<'_, '_, '_> {
                 reply.fail(fault);
             }
             placed.channel.iter().for_each(|channel| channel.wake_sleeper());
-            self.core.note_served(&placed.begun, placed.began_ps, self.service);
+            self.core.note_served(&placed.begun, placed.began_ps);
             self.core.release(placed.begun);
         }
     }

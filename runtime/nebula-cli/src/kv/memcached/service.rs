@@ -6,7 +6,7 @@ use super::get::{LineSink, push_number};
 use super::seconds::Seconds;
 use super::stats::{Count, Counters, Facts, Told};
 use crate::kv::service::counters;
-use nebula::{Reply, Requests, Service, Stage, StoreCounters};
+use nebula::{Description, Reply, Requests, Service, Stage};
 use nebula_kvs::{Condition, Delta, End, NumberOutcome, Put, PutOutcome, SetError, Store};
 use nebula_kvs::{DeleteOutcome, KeyHash};
 use nebula_memcached::request::{self, Get, Request, Verb};
@@ -27,13 +27,13 @@ thread_local! {
 pub(in crate::kv) struct MemcachedService {
     pub(super) store: Arc<Store>,
     pub(super) seconds: Seconds,
-    pub(super) counters: Counters,
+    pub(super) counters: Arc<Counters>,
     facts: Arc<Facts>,
 }
 
 impl MemcachedService {
     pub(in crate::kv) fn new(store: Arc<Store>, facts: Arc<Facts>) -> Self {
-        Self { store, seconds: Seconds::new(), counters: Counters::default(), facts }
+        Self { store, seconds: Seconds::new(), counters: Arc::default(), facts }
     }
 
     pub(super) fn expires(&self, exptime: i32, now: u32) -> u32 {
@@ -269,17 +269,12 @@ impl Service for MemcachedService {
         requests.for_each(|request, reply| self.serve_at(request, now, reply));
     }
 
-    fn reply_bytes_max(&self) -> Option<u32> {
-        Some(ANSWER_BYTES_MAX)
-    }
-
-    fn store(&self) -> Option<StoreCounters> {
-        Some(counters(&self.store.stats(), self.counters.lookups()))
-    }
-
-    #[inline]
-    fn prefetches(&self) -> bool {
-        true
+    fn describe(&self) -> Description {
+        let (store, counted) = (self.store.clone(), self.counters.clone());
+        Description::default()
+            .reply_bytes_max(ANSWER_BYTES_MAX)
+            .prefetches(true)
+            .store(move || counters(&store.stats(), counted.lookups()))
     }
 
     #[inline]

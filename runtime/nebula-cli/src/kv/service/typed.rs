@@ -127,9 +127,9 @@ mod tests {
     #[test]
     fn requests_of_the_schema_are_of_the_types_of_the_operations() {
         let store = Store::try_new(StoreConfig::for_items(16, 16, 16)).unwrap();
-        let service = KvService::new(store, 32);
+        let types = KvService::new(store, 32).describe().types.unwrap();
         let of = |method| {
-            service.rpc_type(&nebula_typed::request_bytes(
+            types.type_of(&nebula_typed::request_bytes(
                 nebula_typed::MethodId::new(nebula_typed::services::KV.id, method),
                 &GetRequest { key: b"k".to_vec() },
             ))
