@@ -242,6 +242,13 @@ impl<D: CentralDispatch> Backend<D> {
         (self.queue.places(), slots)
     }
 
+    /// Whether the queue would take in [`BURST_MAX`] RPCs of any client.
+    #[must_use]
+    #[inline]
+    pub fn has_room_for_burst(&self) -> bool {
+        self.admission.open() >= BURST_MAX
+    }
+
     #[inline(always)]
     fn is_free(&self, core: CoreId) -> bool {
         !self.queue.has_shared() && self.dispatch.outstanding(core) == 0

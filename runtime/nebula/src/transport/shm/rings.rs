@@ -413,7 +413,7 @@ impl PeerRing {
         let (places, memory) = intake.burst_places((core, most));
         let (mut rpc, mut position, mut count) = (first, self.cursor, 0);
         let mut is_last = true;
-        for (place, room) in places.iter_mut().zip(memory.as_chunks_mut::<{ SLOT_BYTES as usize }>().0) {
+        for (place, room) in places.iter_mut().take(most as usize).zip(memory.as_chunks_mut::<{ SLOT_BYTES as usize }>().0) {
             let line = slots.line(position);
             if count > 0 {
                 match kind.next(line, position) {
@@ -429,8 +429,14 @@ impl PeerRing {
             position = position.wrapping_add(kind.span);
             count += 1;
         }
-        if count > most {
-            return None;
+        if count == most && is_request(slots.line(position)[0].load(Ordering::Relaxed), position) {
+            // There are more. Those that fit the queue, as all of a ring's share of a turn do, may as
+            // well wait in the ring for the next turn.
+            let beyond = self.cursor.wrapping_add(BURST_MAX * kind.span);
+            let is_beyond = is_request(slots.line(beyond)[0].load(Ordering::Relaxed), beyond);
+            if is_beyond || !intake.backend.has_room_for_burst() {
+                return None;
+            }
         }
         let run = intake.plan_run(now, core, &self.burst(1), count)?;
         Some(self.serve_planned(now, core, &run, is_last, intake, at_once))
