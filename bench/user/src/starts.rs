@@ -6,7 +6,7 @@ use crate::bare::{self, Bare};
 use crate::child::{self, Server};
 use crate::measure::{Pipe, median, round_trip, throughput};
 use crate::row::{Bound, against, plain};
-use nebula::{Client, Reply};
+use nebula::{CallError, Client, Reply};
 
 /// Of each side, alternating.
 const STARTS: usize = 20;
@@ -20,6 +20,7 @@ const OUR_LINES: usize = 10;
 struct Echo {
     client: Client,
     request: Vec<u8>,
+    refused: u64,
     _server: Server,
 }
 
@@ -30,7 +31,7 @@ impl Echo {
         let mut client = Client::connect(&name)?;
         let request = vec![7; bytes];
         assert!(client.call(&request)? == request, "the echo failed");
-        Ok(Self { client, request, _server: server })
+        Ok(Self { client, request, refused: 0, _server: server })
     }
 }
 
@@ -42,10 +43,23 @@ impl Pipe for Echo {
     fn take(&mut self) -> u64 {
         let mut taken = 0;
         while let Some(done) = self.client.poll() {
-            assert!(done.result.is_ok_and(|reply| reply.len() == self.request.len()), "the echo failed");
+            match done.result {
+                Ok(reply) => assert!(reply.len() == self.request.len(), "the echo failed"),
+                // A server that the machine has paused bounds its queue by what it has measured.
+                Err(CallError::Nack { .. }) => self.refused += 1,
+                Err(error) => panic!("the echo failed: {error}"),
+            }
             taken += 1;
         }
         taken
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        if self.refused > 0 {
+            eprintln!("{} RPCs were refused in this start", self.refused);
+        }
     }
 }
 

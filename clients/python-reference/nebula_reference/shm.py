@@ -13,11 +13,12 @@ import time
 
 from . import messages, outcomes
 
-VERSION = 5
+VERSION = 6
 HANDSHAKE_BYTES = 64
 SPAN_MAX = 4095
 ANSWER_WAIT_S = 5
 SLOT_HEADER_BYTES = 16
+HEAD_BYTES_MAX = 128
 SLEEP_BYTES = 64
 REQUEST, REPLY, NACK, FAULT = 1, 2, 3, 4
 
@@ -216,8 +217,18 @@ class Client:
     # -- the ring --
 
     def _at(self, position):
-        """Where the slot of a position begins, in bytes."""
-        return position % self.slots * (self.mtu_bytes + SLOT_HEADER_BYTES)
+        """Where the head of the slot of a position begins, in bytes."""
+        return position % self.slots * self._head_bytes
+
+    @property
+    def _head_bytes(self):
+        return min(self.mtu_bytes + SLOT_HEADER_BYTES, HEAD_BYTES_MAX)
+
+    def _pieces(self, position):
+        """The payload of a slot: in its head, and behind the heads of all slots."""
+        head, tail = self._at(position), self.mtu_bytes + SLOT_HEADER_BYTES - self._head_bytes
+        behind = self.slots * self._head_bytes + position % self.slots * tail
+        return (slice(head + SLOT_HEADER_BYTES, head + self._head_bytes), slice(behind, behind + tail))
 
     def expect(self, pending):
         """Its packets are written: what follows is written behind its slots, and its answer is looked for."""
@@ -230,7 +241,10 @@ class Client:
         position &= 0xFFFFFFFF
         at = self._at(position)
         padded = payload.ljust(-(-len(payload) // 8) * 8, b"\0")
-        self._ring[at + SLOT_HEADER_BYTES : at + SLOT_HEADER_BYTES + len(padded)] = padded
+        for piece in self._pieces(position):
+            part = padded[: piece.stop - piece.start]
+            self._ring[piece.start : piece.start + len(part)] = part
+            padded = padded[len(part) :]
         self._words[at // 8 + 1] = rpc_bytes | key_hash << 32
         self._words[at // 8] = position | packet << 32 | span << 48 | REQUEST << 60
 
@@ -255,8 +269,8 @@ class Client:
         if packets > pending.span:
             pending.error = outcomes.ReplyTooLarge()
             return
-        starts = [self._at(pending.position + packet) + SLOT_HEADER_BYTES for packet in range(packets)]
-        payload = b"".join(self._ring[start : start + self.mtu_bytes] for start in starts)
+        pieces = [piece for packet in range(packets) for piece in self._pieces(pending.position + packet)]
+        payload = b"".join(self._ring[piece] for piece in pieces)
         pending.reply = payload[:rpc_bytes]
 
     def _look_at_socket(self):

@@ -1,5 +1,8 @@
 //! A ring's memory as slots of whole cache lines, found by position without a check: the length
 //! was checked when the memory was taken.
+//!
+//! The heads of all slots lie together, then the tails: short messages then use a compact part of
+//! the memory, however long a slot is, and the processor fetches one head while another is read.
 
 use crate::shared::SharedMemory;
 use crate::sync::AtomicU64;
@@ -17,11 +20,16 @@ pub struct RingMemory {
     shape: Shape,
 }
 
+/// Lines of a slot's head, if it has so many.
+pub const HEAD_LINES: u32 = 2;
+
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     /// Slots less one.
     mask: u32,
-    lines_each: u32,
+    /// Lines of each head, and of each tail.
+    head: u32,
+    tail: u32,
 }
 
 impl Shape {
@@ -33,7 +41,8 @@ impl Shape {
         assert!(slots.is_power_of_two(), "a ring has a power of two of slots");
         let lines = u64::from(slots) * u64::from(lines_each);
         assert!(lines <= (words / WORDS) as u64, "the memory holds the ring");
-        Self { mask: slots - 1, lines_each }
+        let head = lines_each.min(HEAD_LINES);
+        Self { mask: slots - 1, head, tail: lines_each - head }
     }
 }
 
@@ -96,22 +105,53 @@ impl<'a> Lines<'a> {
     pub fn line(self, position: u32) -> &'a Line {
         // SAFETY: the masked position is a slot of the ring, all of whose lines were checked to lie
         // within the words, which live for `'a`. A line has the layout of its words.
-        unsafe { &*self.first.add(self.index(position)) }
+        unsafe { &*self.first.add(self.head_at(position)) }
     }
 
-    /// The words of the slot at `position`.
+    /// The words of the head of the slot at `position`.
     #[inline(always)]
     #[must_use]
-    pub fn slot(self, position: u32) -> &'a [AtomicU64] {
-        let words = self.shape.lines_each as usize * WORDS;
-        // SAFETY: as in `line`, for all lines of the slot.
-        unsafe { std::slice::from_raw_parts(self.first.add(self.index(position)).cast(), words) }
+    pub fn head(self, position: u32) -> &'a [AtomicU64] {
+        // SAFETY: as in `line`, for all lines of the head.
+        unsafe { words_at(self.first.add(self.head_at(position)), self.shape.head) }
+    }
+
+    /// The words of its tail, perhaps none.
+    #[inline(always)]
+    #[must_use]
+    pub fn tail(self, position: u32) -> &'a [AtomicU64] {
+        let Shape { mask, head, tail } = self.shape;
+        let heads = (mask as usize + 1) * head as usize;
+        let at = heads + (position & mask) as usize * tail as usize;
+        // SAFETY: as in `line`, for all lines of the tail, which lies behind all heads.
+        unsafe { words_at(self.first.add(at), tail) }
+    }
+
+    /// The words from the beginning of the slot at `position` on that lie in one piece: its head;
+    /// of a ring of one slot, all.
+    #[inline(always)]
+    #[must_use]
+    pub fn front(self, position: u32) -> &'a [AtomicU64] {
+        let Shape { mask, head, tail } = self.shape;
+        // SAFETY: as in `head`; the tail of the only slot follows its head.
+        unsafe { words_at(self.first.add(self.head_at(position)), if mask == 0 { head + tail } else { head }) }
     }
 
     #[inline(always)]
-    const fn index(self, position: u32) -> usize {
-        (position & self.shape.mask) as usize * self.shape.lines_each as usize
+    const fn head_at(self, position: u32) -> usize {
+        (position & self.shape.mask) as usize * self.shape.head as usize
     }
+}
+
+/// The words of `lines` lines from `first` on.
+///
+/// # Safety
+///
+/// The lines exist, and live for `'a`.
+#[inline(always)]
+unsafe fn words_at<'a>(first: *const Line, lines: u32) -> &'a [AtomicU64] {
+    // SAFETY: the caller's guarantee; a line has the layout of its words.
+    unsafe { std::slice::from_raw_parts(first.cast(), lines as usize * WORDS) }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -119,15 +159,28 @@ mod tests {
     use super::*;
     use std::sync::atomic::Ordering;
 
+    fn values(words: &[AtomicU64]) -> Vec<u64> {
+        words.iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+
     #[test]
-    fn each_slot_is_its_lines_in_every_lap() {
-        let words: Vec<AtomicU64> = (0..4 * 3 * 8).map(AtomicU64::new).collect();
-        let lines = Lines::new(&words, 4, 3);
-        for position in (0..9).chain([u32::MAX - 1, u32::MAX]) {
-            let first = u64::from(position % 4) * 24;
-            assert_eq!(lines.line(position)[0].load(Ordering::Relaxed), first);
-            let slot: Vec<u64> = lines.slot(position).iter().map(|word| word.load(Ordering::Relaxed)).collect();
-            assert_eq!(slot, (first..first + 24).collect::<Vec<_>>());
+    fn heads_lie_together_and_tails_behind_them_in_every_lap() {
+        for (slots, lines_each) in [(4, 1), (4, 2), (4, 3), (4, 10), (1, 10)] {
+            let head = lines_each.min(HEAD_LINES);
+            let words: Vec<AtomicU64> = (0..u64::from(slots * lines_each * 8)).map(AtomicU64::new).collect();
+            let lines = Lines::new(&words, slots, lines_each);
+            for position in (0..9).chain([u32::MAX - 1, u32::MAX]) {
+                let slot = position % slots;
+                let words_of = |first: u32, lines: u32| -> Vec<u64> {
+                    (u64::from(first * 8)..u64::from((first + lines) * 8)).collect()
+                };
+                assert_eq!(lines.line(position)[0].load(Ordering::Relaxed), u64::from(slot * head * 8));
+                assert_eq!(values(lines.head(position)), words_of(slot * head, head));
+                let tail = lines_each - head;
+                assert_eq!(values(lines.tail(position)), words_of(slots * head + slot * tail, tail));
+                let front = if slots == 1 { lines_each } else { head };
+                assert_eq!(values(lines.front(position)), words_of(slot * head, front));
+            }
         }
     }
 

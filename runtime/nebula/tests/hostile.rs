@@ -340,8 +340,9 @@ fn flip(ring: &RawRing, odd: usize, is_over: &AtomicBool) {
             std::thread::yield_now();
         }
         let value = [0, u64::MAX][draw.below(2)];
-        let slot = ring.slot(u32::try_from(draw.below(ring.slots as usize)).expect("small"));
-        slot[2..].iter().for_each(|word| word.store(value, Relaxed));
+        let position = u32::try_from(draw.below(ring.slots as usize)).expect("small");
+        let slot = ring.head(position);
+        slot[2..].iter().chain(ring.tail(position)).for_each(|word| word.store(value, Relaxed));
         // Sizes that fit a span of one slot, and sizes that do not.
         let bytes = [624, 8, 1, 570, 625, u64::from(u32::MAX)][if draw.once_in(odd) { 5 } else { draw.below(4) }];
         slot[1].store(bytes, Relaxed);

@@ -3,9 +3,7 @@
 
 use crate::client::error::{ConnectError, SubmitError};
 use crate::config::client::ClientConfig;
-use crate::rpc::slot::{
-    Geometry, HEADER_WORDS, IN_LINE_BYTES, Mark, SlotHeader, Slots, first_word, is_request, publish_whole,
-};
+use crate::rpc::slot::{Geometry, HEADER_WORDS, Mark, SlotHeader, Slots, first_word, is_request, publish_whole};
 use crate::transport::shm::channel::{shared_bytes, sleep_word};
 use crate::transport::shm::handshake::{self, Hello, Mappable, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
@@ -257,23 +255,21 @@ impl Ring {
         publish_whole(line, first_word(Mark::Request, position, 1), sizes);
     }
 
-    /// Sends an RPC of one packet of `bytes` bytes, which `put` writes, in one slot, which must be
-    /// free.
+    /// Sends an RPC of one packet in one slot, which must be free.
     #[inline(always)]
-    pub(crate) fn send_whole(&mut self, token: u64, bytes: usize, sizes: u64, put: impl FnOnce(&[AtomicU64])) {
+    pub(crate) fn send_whole(&mut self, token: u64, sizes: u64, request: &[u8]) {
         let position = self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
         let slots = self.slots();
-        let line = slots.line(position);
-        put(if bytes <= IN_LINE_BYTES { &line[HEADER_WORDS..] } else { slots.payload(position) });
-        publish_whole(line, first_word(Mark::Request, position, 1), sizes);
+        slots.store(position, request);
+        publish_whole(slots.line(position), first_word(Mark::Request, position, 1), sizes);
     }
 
-    /// As [`send_whole`](Self::send_whole); `put` returns the sizes of what it wrote, or `None` to
-    /// send nothing.
+    /// As [`send_whole`](Self::send_whole), into the words that lie in one piece; `put` returns the
+    /// sizes of what it wrote, or `None` to send nothing.
     #[inline(always)]
     pub(crate) fn send_put(&mut self, token: u64, put: impl FnOnce(&[AtomicU64]) -> Option<u64>) -> Option<()> {
         let position = self.place();
-        let sizes = put(self.slots().payload(position))?;
+        let sizes = put(self.slots().front(position))?;
         self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
         publish_whole(self.slots().line(position), first_word(Mark::Request, position, 1), sizes);
         Some(())

@@ -15,8 +15,8 @@ use crate::transport::shm::handshake::Mappable;
 use nebula_nic::{Header, Kind, NodeId, Outbound, RpcKey, Span, Timestamp, TransferId};
 use nebula_requester::{Call, Expired, Outcome, Requester};
 use nebula_sys::clock::Clock;
+use nebula_sys::copy::UNIT_BYTES;
 use nebula_sys::copy::store_bytes_and;
-use nebula_sys::copy::{UNIT_BYTES, store_bytes};
 use nebula_sys::fork::ForkMark;
 use nebula_sys::sync::AtomicU64;
 use std::collections::VecDeque;
@@ -147,33 +147,30 @@ impl ShmClient {
 
     #[inline(never)]
     fn submit_longer(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
-        match self.submit_whole(request.len(), key_hash, |words| store_bytes(words, request)) {
-            Some(ticket) => Ok(ticket),
-            None => self.submit_with(request, Options::default().key_hash(key_hash)),
+        if !self.goes_short(request.len()) {
+            return self.submit_with(request, Options::default().key_hash(key_hash));
         }
+        let token = self.begin_short();
+        self.ring.send_whole(token, request.len() as u64 | u64::from(key_hash) << 32, request);
+        Ok(Ticket(token))
     }
 
     /// As [`submit_keyed`](Self::submit_keyed), with `tail` appended; `None` if the short way is
-    /// closed.
+    /// closed, or both do not lie in one piece of a slot.
     #[inline(always)]
     pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
-        let put = |words: &[AtomicU64]| store_bytes_and(words, request, tail);
-        self.submit_whole(request.len() + tail.len(), key_hash, put)
+        let end = request.len() + tail.len();
+        self.submit_put(key_hash, |words| {
+            if end > size_of_val(words) {
+                return None;
+            }
+            store_bytes_and(words, request, tail);
+            Some(end)
+        })
     }
 
-    /// Submits a request of `bytes` bytes, which `put` writes, the short way if possible.
-    #[inline(always)]
-    fn submit_whole(&mut self, bytes: usize, key_hash: u32, put: impl FnOnce(&[AtomicU64])) -> Option<Ticket> {
-        if !self.goes_short(bytes) {
-            return None;
-        }
-        let token = self.begin_short();
-        self.ring.send_whole(token, bytes, bytes as u64 | u64::from(key_hash) << 32, put);
-        Some(Ticket(token))
-    }
-
-    /// As [`submit_whole`](Self::submit_whole), where `put` returns the length, or `None` to send
-    /// nothing.
+    /// Submits a request that `put` writes, the short way if possible. It returns the length in
+    /// bytes, or `None` to send nothing.
     #[inline(always)]
     pub(crate) fn submit_put(
         &mut self,

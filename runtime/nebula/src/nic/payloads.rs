@@ -42,7 +42,9 @@ impl Payloads {
     /// Writes `bytes` bytes of a packet that its sender may be changing.
     #[inline(always)]
     pub(crate) fn write(&mut self, slots: SlotRange, offset: u32, packet: &[AtomicU64], bytes: u32) {
-        self.region.write(self.own(slots), offset as usize, packet, bytes as usize);
+        if bytes > 0 {
+            self.region.write(self.own(slots), offset as usize, packet, bytes as usize);
+        }
     }
 
     #[inline(always)]

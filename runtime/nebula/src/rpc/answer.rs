@@ -162,7 +162,7 @@ impl Ending {
     #[inline(always)]
     pub(crate) fn copy_reply(&self, first: Slots<'_>, into: &mut [u8]) {
         let (head, more) = into.split_at_mut(into.len().min(first.geometry().mtu_bytes as usize));
-        load_bytes(first.payload(0), head);
+        load_bytes(first.front(0), head);
         more.copy_from_slice(&self.more[..more.len()]);
     }
 

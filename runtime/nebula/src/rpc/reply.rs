@@ -183,7 +183,7 @@ impl<'a> Reply<'a> {
     #[doc(hidden)]
     #[inline(always)]
     pub fn write_whole(&mut self, put: impl FnOnce(&[AtomicU64]) -> Option<usize>) -> bool {
-        let bytes = if self.bytes == 0 { put(self.slots.payload(self.position)) } else { None };
+        let bytes = if self.bytes == 0 { put(self.slots.front(self.position)) } else { None };
         self.bytes = bytes.map_or(self.bytes, shorter);
         bytes.is_some()
     }
@@ -209,7 +209,7 @@ impl<'a> Reply<'a> {
     }
 
     /// The words for `bytes` bytes at `offset`, to which the reply is extended; `None` unless they
-    /// are whole words of the first slot.
+    /// are whole words of the first slot that lie in one piece.
     #[inline(always)]
     fn room(&mut self, offset: usize, bytes: usize) -> Option<&'a [AtomicU64]> {
         let (end, len) = (offset.saturating_add(bytes), self.bytes as usize);
@@ -217,12 +217,12 @@ impl<'a> Reply<'a> {
         // has held other replies, so its gaps must be filled.
         let cuts_in = end < len && !end.is_multiple_of(8);
         let has_gap = offset > len && self.ending.is_some();
-        if !offset.is_multiple_of(8) || end > self.slots.geometry().mtu_bytes as usize || cuts_in || has_gap {
+        let room = if end <= IN_LINE_BYTES { &self.line[HEADER_WORDS..] } else { self.slots.front(self.position) };
+        if !offset.is_multiple_of(8) || end > size_of_val(room) || cuts_in || has_gap {
             return None;
         }
         self.bytes = self.bytes.max(shorter(end));
-        let payload = if end <= IN_LINE_BYTES { &self.line[HEADER_WORDS..] } else { self.slots.payload(self.position) };
-        Some(&payload[offset / 8..])
+        Some(&room[offset / 8..])
     }
 
     #[inline(never)]
@@ -231,7 +231,7 @@ impl<'a> Reply<'a> {
         match &mut self.ending {
             None => self.slots.store_at(self.position, offset, bytes),
             Some(ending) => {
-                let first = self.slots.payload(self.position);
+                let first = self.slots.front(self.position);
                 ending.fill_gap(first, self.bytes as usize, offset);
                 ending.write(first, offset, bytes);
             }
@@ -245,7 +245,7 @@ impl<'a> Reply<'a> {
         match &mut self.ending {
             None => self.slots.copy_at(self.position, offset, words, bytes),
             Some(ending) => {
-                let first = self.slots.payload(self.position);
+                let first = self.slots.front(self.position);
                 ending.fill_gap(first, self.bytes as usize, offset);
                 ending.write_words(first, offset, words, bytes);
             }

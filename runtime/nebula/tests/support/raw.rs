@@ -31,7 +31,7 @@ pub(crate) fn dial(endpoint: &str) -> OwnedFd {
 }
 
 /// The version of handshake and slot layout.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 pub(crate) fn hello(version: u32, slots: u32) -> [u8; 64] {
     let mut message = [0; 64];
@@ -46,6 +46,9 @@ pub(crate) fn sleepers_hello(slots: u32) -> [u8; 64] {
     message[16] = 1;
     message
 }
+
+/// Words of a slot's head: two cache lines.
+const HEAD_WORDS: usize = 16;
 
 /// Sends `bytes`; false if the other side has hung up.
 pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> bool {
@@ -142,11 +145,19 @@ impl RawRing {
         self.memory.words()
     }
 
-    /// The words of the slot at `position`: two of header, then the payload.
-    pub(crate) fn slot(&self, position: u32) -> &[AtomicU64] {
-        let stride = Self::stride(self.mtu_bytes);
-        let at = (position % self.slots) as usize * stride;
-        &self.words()[at..at + stride]
+    /// The words of the head of the slot at `position`: two of header, then up to 112 bytes of
+    /// payload.
+    pub(crate) fn head(&self, position: u32) -> &[AtomicU64] {
+        let words = Self::stride(self.mtu_bytes).min(HEAD_WORDS);
+        let at = (position % self.slots) as usize * words;
+        &self.words()[at..at + words]
+    }
+
+    /// The words of the rest of the payload, behind the heads of all slots.
+    pub(crate) fn tail(&self, position: u32) -> &[AtomicU64] {
+        let words = Self::stride(self.mtu_bytes).saturating_sub(HEAD_WORDS);
+        let at = self.slots as usize * HEAD_WORDS + (position % self.slots) as usize * words;
+        if words == 0 { &[] } else { &self.words()[at..at + words] }
     }
 
     /// The word behind the ring that says whether the client sleeps.
@@ -155,7 +166,7 @@ impl RawRing {
     }
 
     pub(crate) fn put(&self, position: u32, slot: Slot) {
-        let words = self.slot(position);
+        let words = self.head(position);
         words[1].store(u64::from(slot.rpc_bytes) | u64::from(slot.extra) << 32, Ordering::Relaxed);
         let first = u64::from(position)
             | u64::from(slot.pkt_idx & 0xFFFF) << 32
@@ -166,7 +177,7 @@ impl RawRing {
 
     /// The server's answer at `position`, if any: mark, reply bytes and extra word.
     pub(crate) fn answer(&self, position: u32) -> Option<(u64, u32, u32)> {
-        let words = self.slot(position);
+        let words = self.head(position);
         let first = words[0].load(Ordering::Acquire);
         let mark = first >> 60;
         let is_answer = first & u64::from(u32::MAX) == u64::from(position) && ![0, REQUEST, CANCELLED].contains(&mark);

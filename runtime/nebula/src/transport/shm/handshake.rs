@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// "NEBULA" and the kind of the message.
 const MAGIC: u64 = u64::from_le_bytes(*b"NEBULA\0\0");
 /// The version of handshake and slot layout, which change together.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 const MESSAGE_BYTES: usize = 64;
 

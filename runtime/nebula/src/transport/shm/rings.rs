@@ -226,7 +226,9 @@ impl Rings {
                         ring.in_flight += 1;
                         intake.payloads.set_span(range, u16::try_from(span).unwrap_or(u16::MAX));
                     }
-                    intake.payloads.write(range, offset_bytes, slots.payload(reader.cursor), bytes);
+                    for (at, words, bytes) in slots.pieces(reader.cursor, bytes) {
+                        intake.payloads.write(range, offset_bytes + at, words, bytes);
+                    }
                     reader.advance(current, pkt_idx + 1);
                     if complete {
                         intake.note_fresh(range, rpc_bytes);
@@ -413,7 +415,9 @@ impl PeerRing {
         let (places, memory) = intake.burst_places((core, most));
         let (mut rpc, mut position, mut count) = (first, self.cursor, 0);
         let mut is_last = true;
-        for (place, room) in places.iter_mut().take(most as usize).zip(memory.as_chunks_mut::<{ SLOT_BYTES as usize }>().0) {
+        let most_places = places.len().min(most as usize);
+        let places = &mut places[..most_places];
+        for (place, room) in places.iter_mut().zip(memory.as_chunks_mut::<{ SLOT_BYTES as usize }>().0) {
             let line = slots.line(position);
             if count > 0 {
                 match kind.next(line, position) {
@@ -430,8 +434,8 @@ impl PeerRing {
             count += 1;
         }
         if count == most && is_request(slots.line(position)[0].load(Ordering::Relaxed), position) {
-            // There are more. Those that fit the queue, as all of a ring's share of a turn do, may as
-            // well wait in the ring for the next turn.
+            // There are more. Where the queue has room for all that a ring may bring in a turn, they
+            // may as well wait in the ring for the next turn.
             let beyond = self.cursor.wrapping_add(BURST_MAX * kind.span);
             let is_beyond = is_request(slots.line(beyond)[0].load(Ordering::Relaxed), beyond);
             if is_beyond || !intake.backend.has_room_for_burst() {
@@ -501,7 +505,9 @@ impl PeerRing {
     fn copy_beside_leases(&self, slots: Slots<'_>, run: &Run, intake: &mut Intake) {
         for (index, rpc) in (0..).zip(intake.backend.rpcs_of(run)) {
             let (range, position) = (run.slots(index), run.tid(index).0);
-            intake.payloads.write(range, 0, slots.payload(position), rpc.bytes());
+            for (at, words, bytes) in slots.pieces(position, rpc.bytes()) {
+                intake.payloads.write(range, at, words, bytes);
+            }
             intake.payloads.set_span(range, u16::try_from(self.span).unwrap_or(u16::MAX));
         }
     }
