@@ -23,7 +23,7 @@ const ECHOES: [Exchange; 2] = [
         name: "echo_instructions",
         what: "echo of 48 B over shared memory",
         args: &[],
-        most: [(16, 330.0), (1, 1_010.0)],
+        most: [(16, 300.0), (1, 1_030.0)],
     },
     Exchange {
         name: "udp_instructions",
@@ -38,7 +38,7 @@ const SEVERAL_PLACES: Exchange = Exchange {
     name: "sites_instructions",
     what: "echo of 48 B over shared memory from three places of a program, on defaults",
     args: &[],
-    most: [(16, 490.0), (1, 1_250.0)],
+    most: [(16, 310.0), (1, 1_120.0)],
 };
 
 /// One-sided reads in the place of RPCs.

@@ -434,8 +434,8 @@ impl PeerRing {
             count += 1;
         }
         if count == most && is_request(slots.line(position)[0].load(Ordering::Relaxed), position) {
-            // There are more. Where the queue has room for all that a ring may bring in a turn, they
-            // may as well wait in the ring for the next turn.
+            // There are more. Where the queue has room for all that a ring may bring in a turn,
+            // they may as well wait in the ring for the next turn.
             let beyond = self.cursor.wrapping_add(BURST_MAX * kind.span);
             let is_beyond = is_request(slots.line(beyond)[0].load(Ordering::Relaxed), beyond);
             if is_beyond || !intake.backend.has_room_for_burst() {
