@@ -34,6 +34,7 @@ impl Account {
 
     fn serve(self: &Arc<Self>, endpoint: &str) -> RunningServer {
         let config = ServerConfig::default()
+            .mtu_bytes(crate::support::SHORT_SLOTS)
             .inline(true)
             .slo(Span::from_us(300))
             .service_mean(Span::from_us(3))

@@ -79,7 +79,7 @@ fn a_ring_that_cannot_be_is_refused_in_one_line() {
         let refused = Client::connect_with(&name, ClientConfig::default().slots(slots)).map(drop);
         assert!(matches!(refused, Err(ConnectError::Refused(Refusal::Slots))), "{slots}: {refused:?}");
     }
-    let too_large = ClientConfig::default().slots(4).reply_bytes_max(5 * 576);
+    let too_large = ClientConfig::default().slots(4).reply_bytes_max(5 * 4096);
     assert!(matches!(Client::connect_with(&name, too_large), Err(ConnectError::ReplyTooLarge { slots: 4, .. })));
     wait_until_clean(server.status(), 0);
     let mut smallest = Client::connect_with(&name, ClientConfig::default().slots(2)).expect("two slots are a ring");
@@ -150,7 +150,7 @@ fn the_status_page_says_what_happened() {
     let server = Server::bind(&name).workers(2).slo(Span::from_us(500)).serve(echo).expect("a server");
     let mut client = Client::connect(&name).expect("a connection");
     assert_eq!((client.slo(), client.rpc_bytes_max()), (Span::from_us(500), 64 * 1024));
-    assert!(client.ring_bytes() >= 256 * 576);
+    assert!(client.ring_bytes() >= 256 * 4096);
     for number in 0..1000_u32 {
         assert_eq!(client.call(&number.to_le_bytes()).expect("an echo"), number.to_le_bytes());
     }

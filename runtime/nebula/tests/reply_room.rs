@@ -6,7 +6,7 @@ use crate::support;
 use crate::support::hand_wire::{Hand, hand_wire};
 use crate::support::raw::RawRing;
 use crate::support::udp_raw::{HELLO, Header, VERSION, WELCOME, opened};
-use crate::support::{echo, endpoint, endpoints, unhurried};
+use crate::support::{echo, endpoint, endpoints, server_config, unhurried};
 use nebula::net::{Environment, Time};
 use nebula::{
     CallError, Client, ClientConfig, ConnectError, Fault, Reply, RunningServer, ServeError, Server, ServerConfig,
@@ -27,7 +27,8 @@ fn serve(endpoint: &str) -> (RunningServer, Arc<AtomicU32>) {
         counted.fetch_add(1, Ordering::Relaxed);
         reply.write(&[7; LONGEST as usize]);
     };
-    let server = Server::bind(endpoint).inline(false).reply_bytes_max(LONGEST).serve(longest).expect("a server");
+    let config = server_config(|config| config.reply_bytes_max = Some(LONGEST));
+    let server = Server::bind(endpoint).config(config).serve(longest).expect("a server");
     (server, runs)
 }
 

@@ -109,7 +109,8 @@ pub struct ServerConfig {
     pub rpc_bytes_max: u32,
     /// Over `shm://`: the least payload of one slot of a client's ring, in bytes, up to 1 MiB. A
     /// slot is a multiple of a cache line with 16 bytes of header: it holds 48, 112, 176… bytes.
-    /// Default: 576, which holds a value of 512 B with its key in one packet.
+    /// Default: 4,096, which holds a page and its key in one packet. Only the parts of slots that
+    /// messages reach take memory.
     pub mtu_bytes: u32,
     /// Over `udp://`: payload of one packet, in bytes, a multiple of 64. Default: 1,088, which with
     /// all headers fits the smallest MTU that IPv6 allows.
@@ -242,7 +243,7 @@ impl Default for ServerConfig {
             turn_rpcs_max: 32,
             steering: Steering::On,
             rpc_bytes_max: 64 * 1024,
-            mtu_bytes: 576,
+            mtu_bytes: 4096,
             packet_bytes: 1088,
             reply_bytes_max: None,
             retention_rpcs: 65_536,

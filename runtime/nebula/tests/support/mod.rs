@@ -59,9 +59,12 @@ pub(crate) fn echo(request: &[u8], reply: &mut Reply<'_>) {
     reply.write(request);
 }
 
-/// The default configuration with an engine thread, changed by `change`.
+/// Payload of a slot that makes RPCs of several packets short.
+pub(crate) const SHORT_SLOTS: u32 = 576;
+
+/// The default configuration with an engine thread and short slots, changed by `change`.
 pub(crate) fn server_config(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
-    let mut config = ServerConfig::default().inline(false);
+    let mut config = ServerConfig::default().inline(false).mtu_bytes(SHORT_SLOTS);
     change(&mut config);
     config
 }
