@@ -215,7 +215,7 @@ fn a_reply_without_room_is_told_by_both_encodings() {
     let server = serve(&endpoint);
     let mut client = EveryClient::connect(&endpoint).unwrap();
     let mut large = loose();
-    large.name = "x".repeat(3000);
+    large.name = "x".repeat(6000);
     let too_large = CallError::Rpc(nebula::CallError::Fault(Fault::ReplyTooLarge));
     assert!(matches!(client.echo_loose(&large), Err(error) if error == too_large));
     server.stop();

@@ -39,7 +39,8 @@ fn a_stream_comes_whole_over_both_transports() {
 #[test]
 fn an_error_ends_a_stream_behind_what_came_before() {
     let endpoint = endpoint("stream-error");
-    let server = Server::bind(&endpoint).inline(false).reply_bytes_max(256).serve(EveryServer(EveryService)).unwrap();
+    let config = nebula::ServerConfig::default().inline(false).mtu_bytes(576).reply_bytes_max(256);
+    let server = Server::bind(&endpoint).config(config).serve(EveryServer(EveryService)).unwrap();
     let mut client = EveryClient::connect(&endpoint).unwrap();
     let request = WordsRequest { below: 200.into(), padding: 9.into(), fail_at: 100.into() };
     let mut words = client.words(&request);

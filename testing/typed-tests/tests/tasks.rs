@@ -67,7 +67,8 @@ fn tasks_call_methods_over_both_transports() {
 #[test]
 fn tasks_read_streams_to_their_end_or_an_error() {
     let endpoint = endpoint("task-streams");
-    let server = Server::bind(&endpoint).inline(false).reply_bytes_max(256).serve(EveryServer(EveryService)).unwrap();
+    let config = nebula::ServerConfig::default().inline(false).mtu_bytes(576).reply_bytes_max(256);
+    let server = Server::bind(&endpoint).config(config).serve(EveryServer(EveryService)).unwrap();
     let client = EveryAsyncClient::connect(&endpoint).unwrap();
     let read = |below: u64, fail_at: u64| {
         let client = &client;
