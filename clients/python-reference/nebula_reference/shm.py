@@ -198,7 +198,10 @@ class Client:
             raise Violation("memory of another user")
         if len(descriptors) != 2:
             raise Violation(f"{len(descriptors)} descriptors")
-        ring_bytes = self.slots * (self.mtu_bytes + SLOT_HEADER_BYTES)
+        slot_bytes = self.mtu_bytes + SLOT_HEADER_BYTES
+        self._head_bytes = min(slot_bytes, HEAD_BYTES_MAX)
+        self._tail_bytes = slot_bytes - self._head_bytes
+        ring_bytes = self.slots * slot_bytes
         self._sleep_word = ring_bytes // 8
         ring_bytes += SLEEP_BYTES if self._sleeps else 0
         check_seals(descriptors[0], ring_bytes, _SEALS)
@@ -220,15 +223,9 @@ class Client:
         """Where the head of the slot of a position begins, in bytes."""
         return position % self.slots * self._head_bytes
 
-    @property
-    def _head_bytes(self):
-        return min(self.mtu_bytes + SLOT_HEADER_BYTES, HEAD_BYTES_MAX)
-
-    def _pieces(self, position):
-        """The payload of a slot: in its head, and behind the heads of all slots."""
-        head, tail = self._at(position), self.mtu_bytes + SLOT_HEADER_BYTES - self._head_bytes
-        behind = self.slots * self._head_bytes + position % self.slots * tail
-        return (slice(head + SLOT_HEADER_BYTES, head + self._head_bytes), slice(behind, behind + tail))
+    def _behind(self, position):
+        """Where its tail begins, behind the heads of all slots."""
+        return self.slots * self._head_bytes + position % self.slots * self._tail_bytes
 
     def expect(self, pending):
         """Its packets are written: what follows is written behind its slots, and its answer is looked for."""
@@ -241,10 +238,12 @@ class Client:
         position &= 0xFFFFFFFF
         at = self._at(position)
         padded = payload.ljust(-(-len(payload) // 8) * 8, b"\0")
-        for piece in self._pieces(position):
-            part = padded[: piece.stop - piece.start]
-            self._ring[piece.start : piece.start + len(part)] = part
-            padded = padded[len(part) :]
+        room = self._head_bytes - SLOT_HEADER_BYTES
+        if len(padded) > room:
+            behind = self._behind(position)
+            self._ring[behind : behind + len(padded) - room] = padded[room:]
+            padded = padded[:room]
+        self._ring[at + SLOT_HEADER_BYTES : at + SLOT_HEADER_BYTES + len(padded)] = padded
         self._words[at // 8 + 1] = rpc_bytes | key_hash << 32
         self._words[at // 8] = position | packet << 32 | span << 48 | REQUEST << 60
 
@@ -269,9 +268,13 @@ class Client:
         if packets > pending.span:
             pending.error = outcomes.ReplyTooLarge()
             return
-        pieces = [piece for packet in range(packets) for piece in self._pieces(pending.position + packet)]
-        payload = b"".join(self._ring[piece] for piece in pieces)
+        payload = b"".join(self._payload(pending.position + packet) for packet in range(packets))
         pending.reply = payload[:rpc_bytes]
+
+    def _payload(self, position):
+        at, behind = self._at(position), self._behind(position)
+        head = bytes(self._ring[at + SLOT_HEADER_BYTES : at + self._head_bytes])
+        return head + bytes(self._ring[behind : behind + self._tail_bytes]) if self._tail_bytes else head
 
     def _look_at_socket(self):
         """Now and then asks whether the server is gone: what it sends after its answer is its end."""

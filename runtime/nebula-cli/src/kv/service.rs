@@ -246,7 +246,7 @@ impl ValueSink for ReplySink<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula::{CallError, Client, ClientConfig, Fault, RunningServer, Server, Steering};
+    use nebula::{CallError, Client, ClientConfig, Fault, RunningServer, Server, ServerConfig, Steering};
     use nebula_kvs::StoreConfig;
 
     fn store() -> Store {
@@ -255,7 +255,8 @@ mod tests {
 
     fn served(test: &str, store: Store) -> (RunningServer, Client) {
         let name = format!("shm://cli-{test}-{}", std::process::id());
-        let server = Server::bind(&name).inline(true).serve(KvService::new(store, 528)).unwrap();
+        let server = Server::bind(&name).config(ServerConfig::default().inline(true).mtu_bytes(576));
+        let server = server.serve(KvService::new(store, 528)).unwrap();
         (server, Client::connect(&name).unwrap())
     }
 

@@ -62,7 +62,9 @@ mod tests {
     fn served(at: &str) -> (RunningServer, ClientConfig) {
         let store = Store::try_new(StoreConfig::for_items(16, 16, VALUE_BYTES as usize)).unwrap();
         let config = ServerConfig::default().inline(true).rpc_bytes_max(VALUE_BYTES + 1024).rpc_bytes_mean(VALUE_BYTES);
-        let config = config.slo(nebula::Span::from_ms(100)).mtu_bytes(4080);
+        // A megabyte takes long in a build without optimization.
+        let config =
+            config.slo(nebula::Span::from_ms(100)).mtu_bytes(4080).reassembly_timeout(nebula::Span::from_secs(10));
         let server = nebula::Server::bind(at).config(config).serve(KvService::new(store, 528)).unwrap();
         (server, ClientConfig::default().slots(1024).reply_bytes_max(VALUE_BYTES + 64))
     }
