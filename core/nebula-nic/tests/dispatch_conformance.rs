@@ -46,6 +46,20 @@ mod suite {
         }
     }
 
+    pub(super) fn has_served_an_rpc_where_it_was_given_and_freed(policy: Policy) {
+        for cores in [1, 3, 64, 65] {
+            let mut served = policy.dispatcher(cores, 5);
+            // Some cores have one RPC outstanding; the last has none.
+            (0..cores - 1).step_by(2).for_each(|core| served.handle_dispatched(CoreId(core)));
+            let mut given = served.clone();
+            let last = CoreId(cores - 1);
+            served.handle_served(last);
+            given.handle_dispatched(last);
+            given.handle_freed(last);
+            assert_eq!(format!("{served:?}"), format!("{given:?}"), "{policy} of {cores} cores");
+        }
+    }
+
     pub(super) fn leaves_no_core_idle_that_could_work(policy: Policy) {
         for cores in [1, 3, 64, 100] {
             let mut nic = backend(policy, cores);
@@ -118,6 +132,7 @@ macro_rules! conforms {
 conforms!(
     never_exceeds_the_bound,
     leaves_no_core_idle_that_could_work,
+    has_served_an_rpc_where_it_was_given_and_freed,
     places_only_at_cores_that_exist,
     decides_the_same_again,
     gives_each_rpc_once_and_in_order,

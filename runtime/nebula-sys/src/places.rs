@@ -26,7 +26,7 @@ impl<T> Places<T> {
         position as usize & (self.items.len() - 1)
     }
 
-    /// What is at `position`, modulo the number of places.
+    /// The item at `position`, modulo the number of places.
     #[inline(always)]
     #[must_use]
     pub fn at(&self, position: u32) -> &T {

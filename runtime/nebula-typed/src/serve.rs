@@ -46,7 +46,7 @@ pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     }
 }
 
-/// What a server with this service alone knows of it.
+/// The description of this service, for a server that has no other.
 pub fn description<M: Methods>() -> Description {
     let types = types(&[M::METHODS.len()]);
     let mut description = Description::default().types(types, |request| rpc_type::<M>(request));

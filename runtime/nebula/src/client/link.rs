@@ -24,7 +24,7 @@ pub(super) enum Link {
     Other(Box<dyn Connection>),
 }
 
-// What a client with operations does otherwise is among the methods of `Link` itself.
+// A client with operations ends them too: its methods that differ are those of `Link` itself.
 impl Deref for Link {
     type Target = dyn Connection;
 

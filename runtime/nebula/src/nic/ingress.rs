@@ -144,12 +144,11 @@ impl Intake {
         self.backend.plan_run(now, core, burst, rpcs)
     }
 
-    /// Places for a burst of which `core` may serve `most` RPCs at once, and the memory where their
-    /// payloads go then; empty memory if it cannot, or while slots are leased.
+    /// Places for a burst that `core` may serve at once, and the memory where its payloads go then;
+    /// empty memory if it cannot, or while slots are leased.
     #[inline(always)]
-    pub(crate) fn burst_places(&mut self, (core, most): (CoreId, u32)) -> (&mut [BurstRpc], &mut [u8]) {
+    pub(crate) fn burst_places(&mut self, core: CoreId) -> (&mut [BurstRpc], &mut [u8]) {
         let (places, slots) = self.backend.burst_places_for(core);
-        let slots = slots.filter(|_| most > 0);
         let memory = slots.and_then(|slots| self.payloads.unwritten(slots));
         (places, memory.unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! What a server knows of its service beyond how it answers.
+//! The properties of a service that its server must know: bounds, long RPCs, types, counters.
 
 use super::rpc_types::RpcTypes;
 use super::store_counters::StoreCounters;
@@ -20,7 +20,7 @@ pub enum Class {
 
 type ClassOf = dyn Fn(&[u8]) -> Class + Send + Sync;
 
-/// What a server knows of its service beyond how it answers. The server asks for it once, at the
+/// The properties of a service that its server must know. The server asks for them once, at the
 /// start ([`Service::describe`](crate::Service::describe)).
 ///
 /// Each field has a setter of the same name. The default describes a service whose RPCs are all

@@ -59,7 +59,7 @@ pub trait Service {
         let _ = (request, stage);
     }
 
-    /// What the server needs to know of the service beyond how it answers. It asks once, at the
+    /// Returns what the server must know besides: bounds, long RPCs, types. It asks once, at the
     /// start; [`ServerConfig::description`](crate::ServerConfig::description) replaces the answer.
     fn describe(&self) -> Description {
         Description::default()

@@ -29,6 +29,8 @@ use std::sync::mpsc::Sender;
 #[derive(Debug)]
 pub(crate) struct Core {
     source: Box<dyn Source>,
+    /// Whether the source serves all RPCs itself. It does not change.
+    serves_runs: bool,
     pub(crate) completions: Completions,
     pub(crate) channels: ChannelCache,
     /// The RPCs with later replies, if there can be any.
@@ -128,6 +130,7 @@ fn publish_bytes(reply: &mut Reply<'_>, bytes: &[u8]) {
 impl Core {
     pub(crate) fn new(source: Box<dyn Source>, Parts { frontend, channels, stop }: Parts) -> Self {
         Self {
+            serves_runs: source.serves_runs(),
             source,
             completions: Completions::new(frontend),
             channels,
@@ -218,7 +221,7 @@ impl Core {
     /// A turn. Without a result it may be a glance, if the caller comes again at once.
     #[inline(always)]
     fn turn_or_glance(&mut self, service: &dyn Service, may_glance: bool) -> Turn {
-        if !self.source.serves_runs() {
+        if !self.serves_runs {
             return self.turn_of_rpcs(service);
         }
         if self.completions.frontend.outstanding() > 0 {

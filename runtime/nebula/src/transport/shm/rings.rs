@@ -412,12 +412,15 @@ impl PeerRing {
         let slots = self.channel.slots();
         let kind = BurstKind::new(1, intake.backend.one_packet_bytes_max(), self.span);
         let (core, most) = at_once.most();
-        let (places, memory) = intake.burst_places((core, most));
+        if most == 0 {
+            return None;
+        }
+        let (places, memory) = intake.burst_places(core);
+        let rooms = memory.as_chunks_mut::<{ SLOT_BYTES as usize }>().0;
+        let limit = places.len().min(rooms.len()).min(most as usize);
         let (mut rpc, mut position, mut count) = (first, self.cursor, 0);
         let mut is_last = true;
-        let most_places = places.len().min(most as usize);
-        let places = &mut places[..most_places];
-        for (place, room) in places.iter_mut().zip(memory.as_chunks_mut::<{ SLOT_BYTES as usize }>().0) {
+        for (place, room) in places[..limit].iter_mut().zip(rooms) {
             let line = slots.line(position);
             if count > 0 {
                 match kind.next(line, position) {
@@ -433,7 +436,7 @@ impl PeerRing {
             position = position.wrapping_add(kind.span);
             count += 1;
         }
-        if count == most && is_request(slots.line(position)[0].load(Ordering::Relaxed), position) {
+        if count as usize == limit && is_request(slots.line(position)[0].load(Ordering::Relaxed), position) {
             // There are more. Where the queue has room for all that a ring may bring in a turn,
             // they may as well wait in the ring for the next turn.
             let beyond = self.cursor.wrapping_add(BURST_MAX * kind.span);
@@ -534,7 +537,7 @@ fn operate(one_sided: &mut OneSided, channel: &Channel, position: u32, slot: &Sl
     true
 }
 
-/// What the RPCs of a burst have in common.
+/// The common properties of the RPCs of a burst.
 #[derive(Clone, Copy)]
 struct BurstKind {
     /// The shortest RPC of so many slots, and how much longer the longest one is.
