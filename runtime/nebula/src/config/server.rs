@@ -206,7 +206,7 @@ pub struct ServerConfig {
     /// Over `shm://`: user ids that may connect in addition to the server's own. Default: none.
     #[setters(into)]
     pub allowed_uids: Vec<u32>,
-    /// The description of the service, instead of its own. `None`, the default, asks the service
+    /// A description in the place of the service's. `None`, the default, asks the service
     /// ([`Service::describe`](crate::Service::describe)). Needed only where no service
     /// exists at the start: [`Server::serve_each`](crate::Server::serve_each) and
     /// [`Server::open`](crate::Server::open).
