@@ -4,6 +4,7 @@
 //! The heads of all slots lie together, then the tails: short messages then use a compact part of
 //! the memory, however long a slot is, and the processor fetches one head while another is read.
 
+#[cfg(not(loom))]
 use crate::shared::SharedMemory;
 use crate::sync::AtomicU64;
 use std::marker::PhantomData;
@@ -14,6 +15,7 @@ pub type Line = [AtomicU64; WORDS];
 const WORDS: usize = 8;
 
 /// Shared memory that begins with a ring: slots, a power of two, of equally many lines.
+#[cfg(not(loom))]
 #[derive(Debug)]
 pub struct RingMemory {
     memory: SharedMemory,
@@ -46,6 +48,7 @@ impl Shape {
     }
 }
 
+#[cfg(not(loom))]
 impl RingMemory {
     /// The memory of a ring of `slots` slots, each of `lines_each` lines.
     ///
