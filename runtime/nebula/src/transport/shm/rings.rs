@@ -418,6 +418,10 @@ impl PeerRing {
         let (places, memory) = intake.burst_places(core);
         let rooms = memory.as_chunks_mut::<{ SLOT_BYTES as usize }>().0;
         let limit = places.len().min(rooms.len()).min(most as usize);
+        if limit == 0 {
+            // Nothing is read beyond the first slot, which the way through the queue reads too.
+            return None;
+        }
         let (mut rpc, mut position, mut count) = (first, self.cursor, 0);
         let mut is_last = true;
         for (place, room) in places[..limit].iter_mut().zip(rooms) {
