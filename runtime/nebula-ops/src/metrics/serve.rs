@@ -97,6 +97,10 @@ mod tests {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let (pages, stopped) = (Pages::new(std::slice::from_ref(&server)), stop.clone());
         let thread = std::thread::spawn(move || run(&listener, &stopped, pages));
+        // Until its first turn the server is starting.
+        while ask(address, "GET /ready HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 503") {
+            std::thread::yield_now();
+        }
         check(address);
         rustix::io::write(&*stop, &1_u64.to_ne_bytes()).unwrap();
         thread.join().unwrap();
