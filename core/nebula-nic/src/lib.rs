@@ -193,7 +193,9 @@ pub use retention::{
     EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,
 };
 pub use schedule::lending::Lending;
-pub use sizing::{QueueRule, Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, queue_depth_mean};
+pub use sizing::{
+    CorePlan, ENGINE_TIME, QueueRule, Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, queue_depth_mean,
+};
 pub use steering::{Steer, Steering};
 pub use time::{ParseSpanError, Span, Timestamp};
 pub use verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, ParseReasonError, Verdict};

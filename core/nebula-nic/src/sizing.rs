@@ -5,8 +5,12 @@
 //! times that suffices almost always; RPCs that do not fit would miss their SLO anyway and are
 //! better NACKed.
 
+mod core_plan;
+
 use crate::id::SLOT_BYTES;
 use crate::time::Span;
+
+pub use core_plan::{CorePlan, ENGINE_TIME};
 
 /// RPCs of room per RPC that waits on average: NEBULA's sizing rule.
 pub const QUEUE_ROOM: f64 = 10.0;

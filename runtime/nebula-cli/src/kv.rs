@@ -325,7 +325,13 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
         config.idle = nebula::IdlePolicy::Block;
     }
     config.decision_log.clone_from(&args.decision_log);
-    args.server.trained(config)
+    if args.memcached.is_empty() && args.quotas.is_empty() {
+        return args.server.complete(config);
+    }
+    if args.server.workers().is_none() {
+        return Err(Failure::bad_input("--workers auto divides the cores of one endpoint: give a number"));
+    }
+    args.server.complete_without_groups(config)
 }
 
 /// The most bytes by which a typed request exceeds one of the byte protocol: lengths of key and

@@ -1,5 +1,7 @@
 //! Flags that every server of `nebula serve` has, and the settings that they make.
 
+mod workers;
+
 use std::path::PathBuf;
 
 use nebula::{Endpoint, Keys, MigrationConfig, Policy, ServerConfig, Span};
@@ -10,6 +12,7 @@ use crate::key_file;
 use crate::life::{Life, LifeArgs};
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
+use workers::Workers;
 
 fn policy_help() -> String {
     let served = Policy::served().join(", ");
@@ -22,9 +25,11 @@ fn policy_help() -> String {
 /// (`mut_arg`).
 #[derive(Debug, clap::Args)]
 pub struct ServerArgs {
-    /// Worker threads
-    #[arg(long, default_value_t = 1)]
-    pub workers: u16,
+    /// Worker threads; auto gives each core of this process an engine or a worker, as suits the
+    /// length of an RPC, and chooses altocumulus:G where one engine cannot feed all workers of
+    /// jbsq:2
+    #[arg(long, default_value = "1", value_name = "N|auto")]
+    workers: Workers,
     // The help lists the served policies, so it is made at run time.
     #[arg(long, default_value = "jbsq:2", help = policy_help())]
     #[expect(missing_docs, reason = "its help is above")]
@@ -91,11 +96,51 @@ impl ServerArgs {
         key_file::read(self.key_file.as_deref(), has_network)
     }
 
-    /// Adds the trained thresholds to the groups of `config`, and the mean service time of the
-    /// training, which measures a group's load.
-    pub fn trained(&self, mut config: ServerConfig) -> Result<ServerConfig, Failure> {
+    /// The number of workers, if `--workers` has one.
+    #[must_use]
+    pub fn workers(&self) -> Option<u16> {
+        match self.workers {
+            Workers::Auto => None,
+            Workers::Number(number) => Some(number),
+        }
+    }
+
+    /// Completes `config`: chooses the threads of `--workers auto`. Then adds the groups' trained
+    /// thresholds, and the mean service time of the training, which measures a group's load.
+    ///
+    /// # Errors
+    ///
+    /// Invalid input: no such thresholds, or for other groups.
+    pub fn complete(&self, config: ServerConfig) -> Result<ServerConfig, Failure> {
+        self.trained(self.with_threads(config, true))
+    }
+
+    /// As [`complete`](Self::complete), for a service whose workers cannot be divided into groups.
+    ///
+    /// # Errors
+    ///
+    /// Likewise.
+    pub fn complete_without_groups(&self, config: ServerConfig) -> Result<ServerConfig, Failure> {
+        self.trained(self.with_threads(config, false))
+    }
+
+    fn with_threads(&self, config: ServerConfig, may_be_groups: bool) -> ServerConfig {
+        match self.workers {
+            Workers::Auto => workers::divide(config, workers::cores(), may_be_groups),
+            Workers::Number(_) => {
+                let threads = config.threads();
+                let fits = threads.number() <= threads.cores().number();
+                if let Some(line) = workers::advice(&config).filter(|_| may_be_groups && fits) {
+                    tracing::info!("{line}");
+                }
+                config
+            }
+        }
+    }
+
+    fn trained(&self, mut config: ServerConfig) -> Result<ServerConfig, Failure> {
         if let Some(text) = &self.thresholds {
-            let table = self.table(text)?;
+            let table = self.table(text, config.workers)?;
             config.migration = MigrationConfig::default().thresholds(table.thresholds().map_err(Failure::bad_input)?);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time in picoseconds")]
             let mean_ps = table.service.mean_ps().round() as u64;
@@ -105,17 +150,17 @@ impl ServerArgs {
     }
 
     /// The table of thresholds, if it fits the groups of this server.
-    fn table(&self, text: &str) -> Result<ThresholdFile, Failure> {
+    fn table(&self, text: &str, workers: u16) -> Result<ThresholdFile, Failure> {
         let Policy::Altocumulus(groups) = self.policy else {
             return Err(Failure::bad_input("--thresholds applies to --policy altocumulus:G only"));
         };
         let table = ThresholdFile::find(text).map_err(Failure::bad_input)?;
-        let (each, trained) = (self.workers.div_ceil(groups.get()), table.workers);
+        let (each, trained) = (workers.div_ceil(groups.get()), table.workers);
         if each != trained {
             return Err(Failure::bad_input(format!(
                 "--thresholds: {text} is for groups of {trained} workers, and {} of {} have {each}: train with nebula thresholds --workers {each}",
                 groups.get(),
-                self.workers
+                workers
             )));
         }
         Ok(table)
@@ -126,7 +171,7 @@ impl ServerArgs {
         let mut config = ServerConfig::default()
             .policy(self.policy)
             .slo(self.slo)
-            .workers(self.workers)
+            .workers(self.workers().unwrap_or(1))
             .oversubscribe(self.oversubscribe)
             .insecure(self.insecure)
             .pin(self.pin.clone());

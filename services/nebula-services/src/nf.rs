@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let config = config(args)?;
     let life = args.server.begin(false)?;
     let forwarding = forwarding(args, &chain)?;
-    let service = Arc::new(NfService::new(chain, args.server.workers, args.work));
+    let service = Arc::new(NfService::new(chain, config.workers, args.work));
     let serving = service.clone();
     let server = Server::bind(Endpoint::Packets([args.between.inside.clone(), args.between.outside.clone()]));
     let serve = move |request: &[u8], reply: &mut nebula::Reply<'_>| serving.serve(request, reply);
@@ -164,5 +164,5 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
     if args.block {
         config.idle = IdlePolicy::Block;
     }
-    args.server.trained(config)
+    args.server.complete_without_groups(config)
 }

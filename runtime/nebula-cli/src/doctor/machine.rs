@@ -3,7 +3,9 @@
 use std::hint::black_box;
 use std::net::SocketAddr;
 
+use nebula::Cores;
 use nebula_kvs::Mode;
+use nebula_nic::{CorePlan, ENGINE_TIME, Span};
 use nebula_sys::affinity::allowed_cores;
 use nebula_sys::clock::Clock;
 use nebula_sys::mem::{HUGE_PAGE_BYTES, Pages, WordRegion};
@@ -16,7 +18,7 @@ use nebula_ui::output::units;
 
 /// In the order in which a server depends on them.
 pub(super) fn findings() -> Vec<Finding> {
-    vec![cores(), clock(), huge_pages(), store_memory(), shared_memory(), udp()]
+    vec![cores(), engines(), clock(), huge_pages(), store_memory(), shared_memory(), udp()]
 }
 
 fn cores() -> Finding {
@@ -31,6 +33,32 @@ fn cores() -> Finding {
         cores.len() >= 2,
         "give this process two cores or more (taskset, cpuset): on one core, every RPC waits for a context switch",
     )
+}
+
+/// Engines and workers for short, usual and long RPCs, as `--workers auto` divides the cores.
+fn engines() -> Finding {
+    const SERVICES: [(Span, &str); 3] =
+        [(Span::from_ns(200), "engines_200ns"), (Span::from_us(1), "engines_1us"), (Span::from_us(10), "engines_10us")];
+    let cores = u16::try_from(Cores::of_this_process().number()).unwrap_or(u16::MAX);
+    let plans = SERVICES.map(|(service, name)| (service, name, CorePlan::new(cores, ENGINE_TIME, service)));
+    let parts = plans.map(|(service, _, plan)| format!("RPCs of {} get {}", units::span(service), threads(plan)));
+    let measured =
+        format!("by --workers auto, {}; an engine takes about {} an RPC", parts.join(", "), units::span(ENGINE_TIME));
+    let value = |finding: Finding, (_, name, plan): (Span, &'static str, CorePlan)| {
+        finding.value(name, u32::from(plan.engines))
+    };
+    plans.into_iter().fold(Finding::new("engines", measured), value)
+}
+
+fn threads(plan: CorePlan) -> String {
+    match plan.is_inline {
+        true => format!("{} inline", counted(plan.engines, "engine")),
+        false => format!("{} and {}", counted(plan.engines, "engine"), counted(plan.workers, "worker")),
+    }
+}
+
+fn counted(number: u16, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// The socket buffer that UDP endpoints request, so that it holds a burst.

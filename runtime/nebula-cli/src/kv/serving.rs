@@ -60,8 +60,8 @@ pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> 
         return Err(Failure::bad_input(format!("--partitions needs --policy key-hash and one engine: {why}")));
     }
     let Some(endpoint) = args.own_endpoint() else { return Err(Failure::bad_input("--partitions needs --endpoint")) };
-    let partitions = partitioned::divide(store_config(args)?, access, args.server.workers).or_fail()?;
     let mut config = config(args)?;
+    let partitions = partitioned::divide(store_config(args)?, access, config.workers).or_fail()?;
     config.keys = keys;
     partitioned::serve(Server::bind(&endpoint).config(config), partitions, KEY_BYTES + args.value_bytes as usize)
 }
@@ -88,9 +88,11 @@ fn serve_memcached(args: &Args, endpoint: &Endpoint, part: &Part) -> Result<Runn
 }
 
 fn memcached_config(args: &Args) -> Result<ServerConfig, Failure> {
-    let mut config = config(args)?
+    let config = config(args)?;
+    let workers = config.workers;
+    let mut config = config
         .slo(args.memcached_slo)
-        .flows(args.server.workers)
+        .flows(workers)
         .clients_max(args.memcached_clients_max)
         .rpc_bytes_max(REQUEST_BYTES_MAX)
         .reply_bytes_max(ANSWER_BYTES_MAX)
