@@ -37,12 +37,18 @@ impl Bare {
 
     /// The same, with `stride` cache lines from one slot to the next.
     pub fn start_apart(lines: usize, stride: usize) -> Result<Self, Failure> {
+        Self::start_on(child::server_core(), lines, stride)
+    }
+
+    /// The same, with the server on `core`.
+    pub fn start_on(core: usize, lines: usize, stride: usize) -> Result<Self, Failure> {
         let memory = SharedMemory::create("bare-ring", SLOTS as usize * stride * 64)?;
         for slot in 0..SLOTS as usize {
             memory.words()[slot * stride * 8].store(u64::MAX, Ordering::Relaxed);
         }
         let path = format!("/proc/{}/fd/{}", std::process::id(), memory.fd().as_raw_fd());
-        let server = Server::start(&["serve-bare", &path, &lines.to_string(), &stride.to_string()])?;
+        let [lines_word, stride_word, core] = [lines, stride, core].map(|number| number.to_string());
+        let server = Server::start(&["serve-bare", &path, &lines_word, &stride_word, &core])?;
         Ok(Self { memory, lines, stride, head: 0, tail: 0, buffer: [7; LINES_MAX * 64], _server: server })
     }
 
@@ -87,9 +93,9 @@ impl Pipe for Bare {
 
 /// The server's end: never returns; its parent kills it.
 pub fn serve(words: &[&str]) -> Result<(), Failure> {
-    let [path, lines, stride] = words else { return Err("serve-bare PATH LINES STRIDE".into()) };
+    let [path, lines, stride, core] = words else { return Err("serve-bare PATH LINES STRIDE CORE".into()) };
     let (lines, stride): (usize, usize) = (lines.parse()?, stride.parse()?);
-    nebula_sys::affinity::pin_to(child::server_core())?;
+    nebula_sys::affinity::pin_to(core.parse()?)?;
     let file = std::fs::File::options().read(true).write(true).open(path)?;
     let memory = SharedMemory::open(file.into(), SLOTS as usize * stride * 64)?;
     child::ready()?;

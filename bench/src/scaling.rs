@@ -1,8 +1,8 @@
 //! The gain of more cores: workers behind one engine, with the tail compared with the laboratory's,
 //! and engines side by side.
 //!
-//! Every thread has a core. Rows that need more cores than the machine has are left out and
-//! reported.
+//! Every thread has a physical core. Rows that need more of them than this process may use are left
+//! out and reported.
 
 mod engines;
 mod load;
@@ -12,6 +12,7 @@ mod workers;
 use crate::Failure;
 use crate::watchdog::within;
 use nebula::Span;
+use nebula_sys::affinity::{allowed_cores, one_thread_each, siblings_of};
 use std::time::Duration;
 
 /// Long enough that nothing is refused.
@@ -20,7 +21,9 @@ const SLO: Span = Span::from_ms(50);
 const LIMIT: Duration = Duration::from_secs(300);
 
 pub fn run() -> Result<(), Failure> {
-    let cores = nebula_sys::affinity::allowed_cores();
+    let allowed = allowed_cores();
+    allowed.iter().for_each(|&core| eprintln!("core {core}: hardware threads {:?}", siblings_of(core)));
+    let cores = one_thread_each(&allowed, siblings_of);
     within(LIMIT, "scaling", || {
         engines::compare(&cores)?;
         workers::compare(&cores)

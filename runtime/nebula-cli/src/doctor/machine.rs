@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use nebula::Cores;
 use nebula_kvs::Mode;
 use nebula_nic::{CorePlan, ENGINE_TIME, Span};
-use nebula_sys::affinity::allowed_cores;
+use nebula_sys::affinity::{allowed_cores, one_thread_each, siblings_of};
 use nebula_sys::clock::Clock;
 use nebula_sys::mem::{HUGE_PAGE_BYTES, Pages, WordRegion};
 use nebula_sys::shared::SharedMemory;
@@ -29,10 +29,15 @@ fn cores() -> Finding {
         2 => "one for a client, one for `serve kv --inline`",
         _ => "one for a client, one for the engine, the others for workers",
     };
-    Finding::new("cores", format!("{} ({list}): {use_of}", cores.len())).value("cores", cores.len()).advise_unless(
-        cores.len() >= 2,
-        "give this process two cores or more (taskset, cpuset): on one core, every RPC waits for a context switch",
-    )
+    let physical = one_thread_each(&cores, siblings_of).len();
+    let shared = if physical == cores.len() { String::new() } else { format!(" of {physical} physical cores") };
+    Finding::new("cores", format!("{}{shared} ({list}): {use_of}", cores.len()))
+        .value("cores", cores.len())
+        .value("physical_cores", physical)
+        .advise_unless(
+            cores.len() >= 2,
+            "give this process two cores or more (taskset, cpuset): on one core, every RPC waits for a context switch",
+        )
 }
 
 /// Engines and workers for short, usual and long RPCs, as `--workers auto` divides the cores.

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use nebula_nic::Span;
-use nebula_sys::affinity::{allowed_cores, pin_to};
+use nebula_sys::affinity::{allowed_cores, cores_of, pin_to};
 use nebula_sys::clock::Clock;
 use nebula_sys::mem::{Pages, WordRegion};
 use nebula_sys::sync::Ordering;
@@ -120,18 +120,10 @@ fn nodes() -> Vec<(usize, Vec<usize>)> {
     let allowed = allowed_cores();
     let of = |node: usize| {
         let cores = read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).ok()?;
-        let cores = cores_of(cores.trim()).into_iter().filter(|core| allowed.contains(core)).collect();
+        let cores = cores_of(&cores).into_iter().filter(|core| allowed.contains(core)).collect();
         Some((node, cores))
     };
     (0..64).filter_map(of).filter(|(_, cores): &(usize, Vec<usize>)| !cores.is_empty()).collect()
-}
-
-fn cores_of(list: &str) -> Vec<usize> {
-    let part = |part: &str| {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        Some(from.parse::<usize>().ok()?..=to.parse::<usize>().ok()?)
-    };
-    list.split(',').filter_map(part).flatten().collect()
 }
 
 fn numa() -> Finding {
@@ -179,12 +171,6 @@ fn remote(near: usize, far: usize) -> Option<(Span, Span)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_list_of_cores_is_read() {
-        assert_eq!(cores_of("0-2,8"), [0, 1, 2, 8]);
-        assert_eq!((cores_of("5"), cores_of("")), (vec![5], vec![]));
-    }
 
     #[test]
     fn a_walk_goes_through_every_line_once() {
