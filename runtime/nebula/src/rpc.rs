@@ -5,6 +5,7 @@ pub(crate) mod numbered;
 pub(crate) mod slot;
 pub(crate) mod region;
 pub(crate) mod fault;
+pub(crate) mod handler;
 pub(crate) mod safe_point;
 pub(crate) mod recipient;
 pub(crate) mod cancel;

@@ -9,6 +9,7 @@ use crate::net::Watch;
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::transport::Transport;
 use crate::rpc::fault::Fault;
+use crate::rpc::handler::guarded;
 use crate::rpc::reply::Reply;
 use crate::rpc::requests::{Replies, Requests};
 use crate::rpc::service::Service;
@@ -16,7 +17,7 @@ use crate::status::Meter;
 use crate::transport::shm::rings::Rings;
 use nebula_nic::turn::{Bounds, Refusals};
 use nebula_nic::{BurstRpc, CoreId, Run, Span, Timestamp};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::num::NonZeroU64;
 
 /// Consecutive empty rings before an idle turn looks at more than rings: some 300 ns.
 const IDLE_LOOKS: u32 = 64;
@@ -91,13 +92,10 @@ impl Engine<Rings> {
             let span = if run.burst.step > 0 { run.burst.step } else { payloads.span(run.slots(0)) };
             let payloads = payloads.from(run.first_slot);
             let replies = Replies::Ring(slots, span);
-            let (rpcs, is_due) = (backend.rpcs_of(run), meter.is_due(run.rpcs));
-            let began = if is_due { meter.now_ps() } else { 0 };
+            let (rpcs, begun_ps) = (backend.rpcs_of(run), meter.begin(run.rpcs));
             serve(service, run, rpcs, payloads, replies, may_prefetch);
             channel.wake_sleeper();
-            if is_due {
-                note_sample(meter, run, rpcs, began);
-            }
+            end_sampling(meter, begun_ps, run, rpcs);
         }
         if let Some(recorder) = recorder {
             recorder.run(clock.started, CORE, run, backend.rpcs_of(run));
@@ -166,9 +164,9 @@ impl AtOnce for Timed<'_> {
         let began = self.watch.now_ps();
         self.worker.serve(run, rpcs, payloads, replies);
         self.time_ps += self.watch.now_ps().saturating_sub(began);
-        if self.meter.is_due(run.rpcs) {
-            note_sample(self.meter, run, rpcs, began);
-        }
+        let is_due = self.meter.is_due(run.rpcs);
+        let begun_ps = NonZeroU64::new(began).filter(|_| is_due);
+        end_sampling(self.meter, begun_ps, run, rpcs);
     }
 }
 
@@ -185,20 +183,23 @@ impl AtOnce for Sampled<'_> {
 
     #[inline(always)]
     fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>) {
-        let is_due = self.meter.is_due(run.rpcs);
-        let began = if is_due { self.meter.now_ps() } else { 0 };
+        let begun_ps = self.meter.begin(run.rpcs);
         self.worker.serve(run, rpcs, payloads, replies);
-        if is_due {
-            note_sample(self.meter, run, rpcs, began);
-        }
+        end_sampling(self.meter, begun_ps, run, rpcs);
+    }
+}
+
+#[inline(always)]
+fn end_sampling(meter: &mut Meter, begun_ps: Option<NonZeroU64>, run: &Run, rpcs: &[BurstRpc]) {
+    if let Some(begun_ps) = begun_ps {
+        sample(meter, begun_ps, run, rpcs);
     }
 }
 
 #[cold]
-fn note_sample(meter: &mut Meter, run: &Run, rpcs: &[BurstRpc], began: u64) {
+fn sample(meter: &mut Meter, begun_ps: NonZeroU64, run: &Run, rpcs: &[BurstRpc]) {
     if let Some(&first) = rpcs.first() {
-        meter.sample_run(run, run.arrival(0, first), began);
-        meter.note_store();
+        meter.sample_run(run, run.arrival(0, first), begun_ps.get());
     }
 }
 
@@ -243,9 +244,9 @@ fn serve<'r>(
 /// A single RPC has nothing to overlap or group, so it does not become a run.
 #[inline(always)]
 fn serve_one(service: &dyn Service, request: &[u8], mut reply: Reply<'_>) {
-    match catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply))) {
+    match guarded(|| service.serve(request, &mut reply)) {
         Ok(()) => reply.publish_whole(),
-        Err(_) => reply.fail(Fault::HandlerPanicked),
+        Err(fault) => reply.fail(fault),
     }
 }
 
@@ -254,11 +255,11 @@ fn serve_one(service: &dyn Service, request: &[u8], mut reply: Reply<'_>) {
 /// the next one if none is (after a panic in a prefetch). The others are served.
 #[inline(always)]
 fn serve_all(service: &dyn Service, mut requests: Requests<'_>) {
-    while catch_unwind(AssertUnwindSafe(|| service.serve_burst(&mut requests))).is_err() {
+    while let Err(fault) = guarded(|| service.serve_burst(&mut requests)) {
         if requests.is_last_answered() && requests.next().is_none() {
             break;
         }
-        requests.fail(Fault::HandlerPanicked);
+        requests.fail(fault);
     }
     requests.publish();
     if !requests.is_empty() {

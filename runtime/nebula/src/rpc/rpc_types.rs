@@ -1,8 +1,8 @@
 //! The types of a service's RPCs.
 
+use super::handler::guarded;
 use nebula_nic::schedule::RpcType;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 type TypeOf = dyn Fn(&[u8]) -> RpcType + Send + Sync;
@@ -56,7 +56,7 @@ impl RpcTypes {
     #[must_use]
     pub fn type_of(&self, request: &[u8]) -> RpcType {
         // A panic must not end the engine.
-        catch_unwind(AssertUnwindSafe(|| (self.type_of)(request))).unwrap_or_default()
+        guarded(|| (self.type_of)(request)).unwrap_or_default()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::nic::recorder::Choice;
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::description::{Class, Description};
 use crate::rpc::fault::Fault;
+use crate::rpc::handler::guarded;
 use crate::rpc::later::{LaterReply, Laters, MayWait};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::{Service, Stage};
@@ -24,7 +25,6 @@ use nebula_nic::{Decision, Input, NodeId, Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::shared::SharedMemory;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -286,10 +286,9 @@ fn serve(Job { request, later }: Job, service: &dyn Service, answer: &mut Answer
     // The client does not matter: the RPC was accepted already.
     let may_wait = MayWait { laters: &laters, client: NodeId(0), ring: None };
     let mut reply = Reply::buffered(answer).with_laters(Some(&may_wait));
-    let served = catch_unwind(AssertUnwindSafe(|| service.serve(&request, &mut reply)));
-    match served {
+    match guarded(|| service.serve(&request, &mut reply)) {
         Ok(()) => reply.publish(),
-        Err(_) => reply.fail(Fault::HandlerPanicked),
+        Err(fault) => reply.fail(fault),
     }
     // Otherwise the handler took it, to reply later still.
     if let Some(later) = laters.into_given() {

@@ -13,6 +13,7 @@ use crate::rpc::description::Description;
 use nebula_nic::{Arrival, Run, Timestamp};
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::{AtomicU64, Ordering};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// Distances are 1 to this, so half of it on average.
@@ -125,6 +126,13 @@ impl Meter {
         self.left < 0
     }
 
+    /// As [`is_due`](Self::is_due), before they are served: the time, if one is to be sampled.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn begin(&mut self, rpcs: u32) -> Option<NonZeroU64> {
+        if self.is_due(rpcs) { NonZeroU64::new(self.now_ps()) } else { None }
+    }
+
     #[inline(always)]
     pub(crate) fn now_ps(&self) -> u64 {
         self.watch.now_ps()
@@ -139,7 +147,8 @@ impl Meter {
         self.sample(Served { arrival, rpcs, step, given_ps, is_steered: false, begun_ps, ended_ps });
     }
 
-    /// Samples the due RPCs among those served last.
+    /// Samples the due RPCs among those served last, and writes the service's counters once in a
+    /// while.
     #[cold]
     #[inline(never)]
     pub(crate) fn sample(&mut self, served: Served) {
@@ -161,6 +170,7 @@ impl Meter {
             self.left = self.left.wrapping_add_unsigned(self.distance);
             before += self.distance;
         }
+        self.note_store();
     }
 
     /// The next distance: xorshift.
@@ -171,10 +181,7 @@ impl Meter {
         self.random % DISTANCE_MAX + 1
     }
 
-    /// Writes the service's counters once in a while; called after [`sample`](Self::sample).
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_store(&self) {
+    fn note_store(&self) {
         if let Some(page) = self.page.as_ref().filter(|page| page.store_at.is_some()) {
             let samples = page.words().0[Sum::Sampled as usize].load(Ordering::Relaxed);
             if samples.is_multiple_of(SAMPLES_PER_STORE) {

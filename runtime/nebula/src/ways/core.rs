@@ -10,6 +10,7 @@ use crate::rpc::answer::{Answer, Asker, Fate};
 use crate::rpc::cancel::{Cancel, ShareRing};
 use crate::rpc::description::Description;
 use crate::rpc::fault::Fault;
+use crate::rpc::handler::guarded;
 use crate::rpc::job::{Held, Served};
 use crate::rpc::later::{End, Ended, LaterError, LaterReply, Laters, MayWait};
 use crate::rpc::parking::rest_after;
@@ -21,7 +22,7 @@ use crate::transport::shm::registry::ChannelCache;
 use crate::yielding::Yielding;
 use nebula_nic::ending::{NEVER, over};
 use nebula_nic::{Arrival, CoreId, Decision, Frontend, Input, NackReason, RpcKey, Span, Timestamp};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -202,10 +203,15 @@ impl Core {
 
     #[inline]
     pub(super) fn note_served(&mut self, begun: &Begun, began_ps: u64) {
-        if self.meter.is_due(1) {
-            let (held, ended) = (&begun.held, self.meter.now_ps());
-            self.meter.sample(status::Served::one(begun.arrival, held.given, held.is_steered, began_ps, ended));
-            self.meter.note_store();
+        let is_due = self.meter.is_due(1);
+        self.end_sampling(NonZeroU64::new(began_ps).filter(|_| is_due), begun);
+    }
+
+    #[inline(always)]
+    fn end_sampling(&mut self, begun_ps: Option<NonZeroU64>, Begun { arrival, held, .. }: &Begun) {
+        if let Some(begun_ps) = begun_ps {
+            let ended_ps = self.meter.now_ps();
+            self.meter.sample(status::Served::one(*arrival, held.given, held.is_steered, begun_ps.get(), ended_ps));
         }
     }
 
@@ -319,31 +325,25 @@ impl Core {
         let Begun { arrival, held, .. } = &mut begun;
         let to = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut());
         let mut taken = None;
-        let is_due = self.meter.is_due(1);
-        let began = if is_due { self.meter.now_ps() } else { 0 };
+        let begun_ps = self.meter.begin(1);
         if let Some((reply, channel)) = to {
             let laters = self.later.as_ref().filter(|later| later.is_configured).map(|later| &later.laters);
             let ring = channel.map(|channel| -> &dyn ShareRing { channel });
             let may_wait = laters.map(|laters| MayWait { laters, client: arrival.rpc.snid, ring });
             let mut reply = reply.with_laters(may_wait.as_ref());
             let request = held.lease.payload(arrival.bytes as usize);
-            let served = catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply)));
+            let served = guarded(|| service.serve(request, &mut reply));
             taken = laters.and_then(Laters::taken).filter(|_| served.is_ok());
             match served {
                 Ok(()) if taken.is_some() => {}
                 Ok(()) => reply.publish(),
-                Err(_) => reply.fail(Fault::HandlerPanicked),
+                Err(fault) => reply.fail(fault),
             }
             if taken.is_none() {
                 channel.into_iter().for_each(|channel| channel.wake_sleeper());
             }
         }
-        if is_due {
-            let (arrival, given, is_steered) = (*arrival, held.given, held.is_steered);
-            let ended = self.meter.now_ps();
-            self.meter.sample(status::Served::one(arrival, given, is_steered, began, ended));
-            self.meter.note_store();
-        }
+        self.end_sampling(begun_ps, &begun);
         // The next RPC has usually come meanwhile. Its payload is fetched while this one is ended.
         self.source.take_given(&mut self.completions);
         self.completions.steer_next(service);
