@@ -5,6 +5,7 @@
 //! one ran for as long as the scheduler allows, it computes, and a thread that yields to it may get
 //! no time.
 
+use crate::net::Time;
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 
@@ -35,6 +36,12 @@ impl Default for Yielding {
 impl Yielding {
     pub(crate) fn new() -> Self {
         Self { clock: Clock::new(), patience: ALONE, yielded_ticks: 0 }
+    }
+
+    /// In a simulated network nobody else runs meanwhile, so it never yields.
+    pub(crate) fn by(time: &Time) -> Self {
+        let patience = if matches!(time, Time::Machine) { ALONE } else { Span::MAX };
+        Self { patience, ..Self::new() }
     }
 
     #[inline(always)]
@@ -90,6 +97,7 @@ fn patience_after(yielded_for: Span) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn who_shares_the_core_is_learnt_from_how_long_a_yield_took() {
@@ -113,5 +121,9 @@ mod tests {
         yielding.patience = Span::ZERO;
         yielding.wait_since(0);
         assert!(yielding.yielded_ticks > first);
+        let mut simulated = Yielding::by(&Time::Manual(Arc::default()));
+        simulated.wait_since(0);
+        simulated.rest(Span::from_secs(9));
+        assert_eq!(simulated.yielded_ticks, 0);
     }
 }

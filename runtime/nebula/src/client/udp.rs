@@ -98,7 +98,7 @@ impl UdpClient {
             call_timeout: config.call_timeout,
             wait: config.wait,
             silent_ticks: None,
-            yielding: Yielding::new(),
+            yielding: Yielding::by(&time),
         })
     }
 
