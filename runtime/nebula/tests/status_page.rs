@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-const CALLS: u64 = 2000;
+const CALLS: u64 = 500;
 
 /// Serves and calls an echo that takes some microseconds; returns the running server.
 fn called(test: &str, config: ServerConfig) -> RunningServer {

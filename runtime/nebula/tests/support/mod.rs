@@ -106,7 +106,7 @@ pub(crate) fn open_one(at: &str, config: ServerConfig) -> (RunningServer, Worker
 /// A client that never gives up. Only its slots limit it: over a network no window closes when
 /// answers are late.
 pub(crate) fn patient_client() -> ClientConfig {
-    ClientConfig::default().call_timeout(PATIENCE).flow(FlowKind::Unbounded)
+    ClientConfig::default().call_timeout(PATIENCE).transmissions_max(u32::MAX).flow(FlowKind::Unbounded)
 }
 
 /// A configuration for requests and replies of up to 1 MiB.
