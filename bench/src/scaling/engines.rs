@@ -13,8 +13,8 @@ const ENGINES: [u16; 4] = [1, 2, 4, 8];
 const OUTSTANDING: u64 = 64;
 const PAYLOAD_BYTES: usize = 48;
 const ROUNDS: usize = 5;
-/// The rate of several engines over that many times the rate of one, each over as many bare rings
-/// in the same places: where more pairs of cores slow each other down, rings without engines do too.
+/// How engines scale, over how as many bare rings in the same places do: where more pairs of cores
+/// slow each other down, rings without engines become slower too.
 const SCALES: Bound = Bound::AtLeast(0.9);
 /// A slot of a bare ring: the lines that an echo moves, two apart.
 const BARE: (usize, usize) = (1, 2);

@@ -26,7 +26,7 @@ pub fn pin_to(core: usize) -> std::io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The cores of `list` in the kernel's notation, such as `0-2,8`, without parts that it cannot read.
+/// The cores of a list in the kernel's notation, such as `0-2,8`. Leaves out what it cannot read.
 #[must_use]
 pub fn cores_of(list: &str) -> Vec<usize> {
     let part = |part: &str| {

@@ -5,7 +5,6 @@
 //! one ran for as long as the scheduler allows, it computes, and a thread that yields to it may get
 //! no time.
 
-use crate::net::Time;
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 
@@ -38,10 +37,9 @@ impl Yielding {
         Self { clock: Clock::new(), patience: ALONE, yielded_ticks: 0 }
     }
 
-    /// In a simulated network nobody else runs meanwhile, so it never yields.
-    pub(crate) fn by(time: &Time) -> Self {
-        let patience = if matches!(time, Time::Machine) { ALONE } else { Span::MAX };
-        Self { patience, ..Self::new() }
+    /// Never yields: for waits in which nobody else has to run.
+    pub(crate) fn never() -> Self {
+        Self { patience: Span::MAX, ..Self::new() }
     }
 
     #[inline(always)]
@@ -97,7 +95,6 @@ fn patience_after(yielded_for: Span) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[test]
     fn who_shares_the_core_is_learnt_from_how_long_a_yield_took() {
@@ -121,9 +118,9 @@ mod tests {
         yielding.patience = Span::ZERO;
         yielding.wait_since(0);
         assert!(yielding.yielded_ticks > first);
-        let mut simulated = Yielding::by(&Time::Manual(Arc::default()));
-        simulated.wait_since(0);
-        simulated.rest(Span::from_secs(9));
-        assert_eq!(simulated.yielded_ticks, 0);
+        let mut never = Yielding::never();
+        never.wait_since(0);
+        never.rest(Span::from_secs(9));
+        assert_eq!(never.yielded_ticks, 0);
     }
 }
