@@ -4,8 +4,7 @@ use crate::support::exchange::next_end;
 use crate::support::log_file::LogFile;
 use crate::support::{echo, endpoint, endpoints, open_one, patient_client, server_config};
 use nebula::{
-    CallError, Class, Client, ClientConfig, Description, Executed, LaterReply, Options, Reply, Server, Service, Span,
-    SubmitError,
+    CallError, Class, Client, Description, Executed, LaterReply, Options, Reply, Server, Service, Span, SubmitError,
 };
 use nebula_nic::{ReplayError, replay_text};
 use nebula_testing::wait::{Watchdog, wait_until};
@@ -17,7 +16,7 @@ fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
     let (name, file) = (endpoint("cancel"), LogFile::new("cancel"));
     let config = server_config(|config| (config.inline, config.decision_log) = (Some(true), Some(file.0.clone())));
     let (server, mut worker) = open_one(&name, config);
-    let mut client = Client::connect_with(&name, ClientConfig::default().slots(2)).expect("a connection");
+    let mut client = Client::connect_with(&name, patient_client().slots(2)).expect("a connection");
     let (first, second) = (client.submit(b"first").expect("room"), client.submit(b"second").expect("room"));
     assert!(client.cancel(first) && !client.cancel(first));
     assert_eq!(client.submit(b"third"), Err(SubmitError::Full), "its slot is the server's until it has answered");
@@ -71,7 +70,7 @@ fn a_handler_that_runs_can_ask_whether_its_client_has_taken_the_rpc_back() {
         let name = endpoint(&format!("asks-{inline}"));
         let server = Server::bind(&name).config(server_config(|config| config.inline = Some(inline))).serve(service);
         let server = server.expect("a server");
-        let mut client = Client::connect_with(&name, ClientConfig::default().slots(4)).expect("a connection");
+        let mut client = Client::connect_with(&name, patient_client().slots(4)).expect("a connection");
         for _ in 0..9 {
             let ticket = client.submit(b"wait").expect("room");
             begun.recv().expect("a handler");
@@ -90,7 +89,7 @@ fn a_deadline_of_its_own_ends_one_call_and_not_the_others() {
     let name = endpoint("own-deadline");
     let config = server_config(|config| config.inline = Some(true));
     let (server, mut worker) = open_one(&name, config);
-    let mut client = Client::connect(&name).expect("a connection");
+    let mut client = Client::connect_with(&name, patient_client()).expect("a connection");
     let patient = client.submit(b"patient").expect("room");
     let hasty = client.submit_with(b"hasty", Options::default().deadline(Span::from_us(1))).expect("room");
     // No worker serves meanwhile.
@@ -212,7 +211,7 @@ fn who_holds_a_reply_for_later_can_ask_whether_anybody_waits_for_it() {
             hand_on.send(reply.later().expect("configured")).expect("the test waits")
         };
         let server = Server::bind(&at).config(config).serve(service).expect("a server");
-        let mut client = Client::connect(server.endpoint().clone()).expect("a connection");
+        let mut client = Client::connect_with(server.endpoint().clone(), patient_client()).expect("a connection");
         let [stays, goes] = [b"stays", b"goes!"].map(|request| client.submit(request).expect("room"));
         client.flush();
         let mut next = || {

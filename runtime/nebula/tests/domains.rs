@@ -5,14 +5,15 @@
 //! `cargo xtask bench domains` measures it.
 
 use nebula::{
-    CallError, Class, Client, ClientConfig, Completion, ConnectError, Description, Domains, Hint, Key, Refusal, Reply,
+    CallError, Class, Client, Completion, ConnectError, Description, Domains, Hint, Key, Refusal, Reply,
     RunningDomains, Server, ServerConfig, Service, Span,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::support::{PATIENCE, endpoint};
+use crate::support::endpoint;
+use crate::support::patient_client;
 use nebula_testing::wait::{Watchdog, spin, wait_until};
 
 /// A service whose RPCs take some time.
@@ -62,7 +63,7 @@ fn what_takes_long_runs_in_its_domains_pool_while_all_domains_are_served() {
             .serve()
             .expect("two domains");
         let client = |domain: u8| {
-            let config = ClientConfig::default().domain(domain).call_timeout(PATIENCE);
+            let config = patient_client().domain(domain);
             Client::connect_with(&names[usize::from(domain) - 1], config).expect("its client")
         };
         let (mut waits, mut asks, mut other) = (client(1), client(1), client(2));
@@ -109,7 +110,7 @@ fn a_domain_is_not_taken_for_another() {
         .expect("three domains");
     let endpoints: Vec<_> = domains.servers().iter().map(|server| server.endpoint().clone()).collect();
     let config = |domain: u8| {
-        let config = ClientConfig::default().domain(domain);
+        let config = patient_client().domain(domain);
         if domain == 9 { config.key(Key::new([3; 32])) } else { config }
     };
     for (endpoint, domain) in endpoints.iter().zip(7..) {
@@ -130,7 +131,7 @@ fn a_domain_is_not_taken_for_another() {
 }
 
 fn load(name: &str, domain: u8, outstanding: u32, is_over: &Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
-    let config = ClientConfig::default().domain(domain).slots(4096);
+    let config = patient_client().domain(domain).slots(4096);
     let mut client = Client::connect_with(name, config).expect("a client");
     let is_over = is_over.clone();
     std::thread::spawn(move || {
@@ -178,7 +179,7 @@ fn each_thread_serves_its_part_of_every_domain_and_is_lent_apart() {
         assert!(sums.contains(&used), "{used} of {sums:?}");
     }
     // The other domains go on, and a stop stops every thread.
-    let mut client = Client::connect_with(&names[1], ClientConfig::default().domain(1)).expect("a client");
+    let mut client = Client::connect_with(&names[1], patient_client().domain(1)).expect("a client");
     assert_eq!(client.call(b"on the second thread"), Ok(&b"on the second thread"[..]));
     domains.stop();
     assert!(client.call(b"gone").is_err());
@@ -194,7 +195,7 @@ fn what_a_domain_does_not_use_is_the_others() {
     wait_until("the core", || (used() >= Span::from_ms(100)).then_some(()));
     is_over.store(true, Relaxed);
     load.join().expect("no panic");
-    let mut client = Client::connect_with(&names[1], ClientConfig::default().domain(1)).expect("a client");
+    let mut client = Client::connect_with(&names[1], patient_client().domain(1)).expect("a client");
     assert_eq!(client.call(b"still there"), Ok(&b"still there"[..]));
     domains.stop();
     assert!(client.call(b"gone").is_err());

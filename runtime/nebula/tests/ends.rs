@@ -3,12 +3,11 @@
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
+use crate::support::patient_client;
 use crate::support::raw::{RawRing, Slot};
 use crate::support::udp_raw::{Packet, RawClient, Welcome};
 use crate::support::{PATIENCE, endpoint, lasting_udp_endpoint};
-use nebula::{
-    CallError, Client, ClientConfig, Executed, Options, Reply, RunningServer, Server, ServerConfig, Span, SubmitError,
-};
+use nebula::{CallError, Client, Executed, Options, Reply, RunningServer, Server, ServerConfig, Span, SubmitError};
 use nebula_testing::wait::{RaisedAtTheEnd, Watchdog, spin};
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
@@ -162,7 +161,7 @@ fn held_to_the_truth(
         let running = account.serve(&endpoint);
         endpoint = running.endpoint().to_string();
         let is_over = AtomicBool::new(false);
-        let config = ClientConfig::default().slots(slots).call_timeout(PATIENCE);
+        let config = patient_client().slots(slots);
         let mut client = Client::connect_with(&endpoint, config).expect("a client");
         std::thread::scope(|scope| {
             let _end = RaisedAtTheEnd(&is_over);

@@ -5,10 +5,10 @@ use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::exchange::exchange;
 use crate::support::log_file::LogFile;
+use crate::support::patient_client;
 use crate::support::{endpoint, everywhere, server_config, unhurried_config, wait_until_freed, wait_until_served};
 use nebula::{
-    CallError, Client, ClientConfig, Fault, IdlePolicy, IntoEndpoints, MigrationConfig, Reply, RunningServer, Server,
-    ServerConfig,
+    CallError, Client, Fault, IdlePolicy, IntoEndpoints, MigrationConfig, Reply, RunningServer, Server, ServerConfig,
 };
 use nebula_nic::decision::{GroupReplayError, replay_group_text};
 use nebula_nic::schedule::{ThresholdRow, Thresholds};
@@ -64,7 +64,7 @@ fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
 }
 
 fn connect(name: impl IntoEndpoints) -> Client {
-    Client::connect_with(name, ClientConfig::default().slots(2048).reply_bytes_max(2008)).expect("a connection")
+    Client::connect_with(name, patient_client().slots(2048).reply_bytes_max(2008)).expect("a connection")
 }
 
 /// The worker of the client's own group, which serves RPCs that do not wait.

@@ -4,6 +4,7 @@
 use crate::support::boxed::boxed;
 use crate::support::exchange::ends_of;
 use crate::support::log_file::LogFile;
+use crate::support::patient_client;
 use crate::support::{KINDS, PATIENCE, endpoint, endpoints, open_one, unhurried_config, wait_until_freed};
 use nebula::{
     AsyncClient, CallError, Client, ClientConfig, Description, Fault, FlowKind, IdlePolicy, LaterError, LaterReply,
@@ -44,7 +45,7 @@ fn serve(at: &str, config: ServerConfig) -> (RunningServer, Receiver<Held>) {
 }
 
 fn client(server: &RunningServer, slots: u32) -> Client {
-    client_with(server, ClientConfig::default().slots(slots))
+    client_with(server, patient_client().slots(slots))
 }
 
 fn client_with(server: &RunningServer, config: ClientConfig) -> Client {
@@ -92,7 +93,7 @@ fn replies_of_other_threads_reach_who_has_asked_in_any_order_and_nothing_is_left
                     }
                 });
             }
-            let config = ClientConfig::default().slots(512).reply_bytes_max(3000);
+            let config = patient_client().slots(512).reply_bytes_max(3000);
             let mut client = client_with(&server, config);
             let mut asked = 0_u32;
             for round in 0..20_u32 {

@@ -1,10 +1,10 @@
 //! Nodes: the papers' calls with a domain each, a buffer freed before the reply is sent, and a
 //! thread that is both client and server.
 
+use crate::support::patient_client;
 use crate::support::{endpoint, endpoints};
 use nebula::{
-    CallError, Client, ClientConfig, Fault, LaterError, LaterReply, Node, NodeError, Peer, Policy, Received, Server,
-    Target, Ticket,
+    CallError, Client, Fault, LaterError, LaterReply, Node, NodeError, Peer, Policy, Received, Server, Target, Ticket,
 };
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ fn node(at: &str) -> (Node, nebula::Endpoint) {
 
 fn asking(at: nebula::Endpoint, requests: &'static [&'static str]) -> JoinHandle<Vec<Result<String, CallError>>> {
     std::thread::spawn(move || {
-        let mut client = Client::connect_with(at, ClientConfig::default().domain(DOMAIN)).expect("a client");
+        let mut client = Client::connect_with(at, patient_client().domain(DOMAIN)).expect("a client");
         let tickets: Vec<_> = requests.iter().map(|request| client.submit(request.as_bytes()).expect("room")).collect();
         client.flush();
         let mut ends = vec![None; requests.len()];
@@ -130,12 +130,12 @@ fn count_down(node: &mut Node, peer: Peer) -> NodeError {
 fn nodes_of_a_domain_are_clients_and_servers_of_each_other() {
     let _watchdog = Watchdog::new("nodes of a domain");
     let ((mut one, one_at), (mut other, other_at)) = (node(&endpoint("node-one")), node(&endpoint("node-other")));
-    let other_peer = one.connect(DOMAIN, other_at, ClientConfig::default()).expect("a peer");
-    let one_peer = other.connect(DOMAIN, one_at.clone(), ClientConfig::default()).expect("a peer");
+    let other_peer = one.connect(DOMAIN, other_at, patient_client()).expect("a peer");
+    let one_peer = other.connect(DOMAIN, one_at.clone(), patient_client()).expect("a peer");
     let stops = [&one, &other].map(|node| node.server(DOMAIN).expect("its server").stopper());
     let serving = [(one, other_peer), (other, one_peer)]
         .map(|(mut node, peer)| std::thread::spawn(move || count_down(&mut node, peer)));
-    let mut client = Client::connect_with(one_at, ClientConfig::default().domain(DOMAIN)).expect("a client");
+    let mut client = Client::connect_with(one_at, patient_client().domain(DOMAIN)).expect("a client");
     for _ in 0..20 {
         assert_eq!(client.call(&[5]), Ok(&b"5 4 3 2 1 0"[..]));
     }
@@ -154,8 +154,8 @@ fn domains_of_a_node_are_apart_and_go_on_while_it_waits_in_one() {
     assert!(matches!(mistake, NodeError::Hosted { domain: OTHER }), "{mistake}");
     // The node answers the handshake while it waits in the first domain.
     let connecting = std::thread::spawn(move || {
-        let client = Client::connect_with(other, ClientConfig::default().domain(OTHER)).expect("a client");
-        let mut first = Client::connect_with(at, ClientConfig::default().domain(DOMAIN)).expect("a client");
+        let client = Client::connect_with(other, patient_client().domain(OTHER)).expect("a client");
+        let mut first = Client::connect_with(at, patient_client().domain(DOMAIN)).expect("a client");
         assert_eq!(first.call(b"now"), Ok(&b"NOW"[..]));
         client
     });
@@ -179,7 +179,7 @@ fn mistakes_are_named() {
     let _watchdog = Watchdog::new("mistakes with nodes");
     let (mut server, at) = node(&endpoint("node-mistakes"));
     let mut node = Node::default();
-    let peer = node.connect(DOMAIN, at, ClientConfig::default()).expect("a peer");
+    let peer = node.connect(DOMAIN, at, patient_client()).expect("a peer");
     assert!(matches!(node.wait_for_rpc(OTHER), Err(NodeError::NoDomain { domain: OTHER })));
     assert!(matches!(node.wait_for_rpc(DOMAIN), Err(NodeError::NothingToWaitFor { domain: DOMAIN })));
     assert!(node.try_wait_for_rpc(DOMAIN).expect("nothing").is_none());

@@ -1,11 +1,11 @@
 //! One-sided operations over UDP, datagram by datagram: repetitions, invalid operations, and a link
 //! that loses and doubles.
 
-use crate::support::PATIENCE;
 use crate::support::by_hand::ByHand;
+use crate::support::patient_client;
 use crate::support::relay::{Link, Relay};
 use crate::support::udp_raw::{Answer, Packet, RawClient};
-use nebula::{Client, ClientConfig, Endpoint, Region, RegionId, Registered, Reply, Rights, Server, Status};
+use nebula::{Client, Endpoint, Region, RegionId, Registered, Reply, Rights, Server, Status};
 use nebula_nic::{Access, AccessKind, AccessRefusal};
 use nebula_testing::wait::{Limit, Watchdog};
 
@@ -176,7 +176,7 @@ fn over_a_link_that_loses_doubles_and_reorders_every_change_is_made_once() {
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let link = Link { lost: 80, doubled: 100, held_back: 100, changed: 20, ..Link::default() };
     let relay = Relay::start(address, link, 7);
-    let config = ClientConfig::default().one_sided(true).call_timeout(PATIENCE);
+    let config = patient_client().one_sided(true);
     let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
     let limit = Limit::new("a link that is bad");
     let is_bad = |status: Status| status.repeated > 0 && status.violations > 0;

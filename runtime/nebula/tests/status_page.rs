@@ -1,6 +1,7 @@
 //! The status page: every RPC is offered, served, or NACKed by cause, and times are sampled on
 //! every path.
 
+use crate::support::patient_client;
 use crate::support::{endpoint, server_config};
 use nebula::{
     Client, ClientConfig, Description, Policy, Reply, RetryPolicy, RunningServer, Server, ServerConfig, Service, Span,
@@ -21,7 +22,7 @@ fn called(test: &str, config: ServerConfig) -> RunningServer {
         reply.write(request);
     };
     let server = Server::bind(&name).config(config).serve(slow).expect("served");
-    let mut client = Client::connect(server.endpoint().clone()).expect("connected");
+    let mut client = Client::connect_with(server.endpoint().clone(), patient_client()).expect("connected");
     for _ in 0..CALLS {
         assert_eq!(client.call(b"hello").expect("answered"), b"hello");
     }
@@ -150,7 +151,7 @@ fn what_a_service_counts_is_on_the_page_once_it_rests() {
     for (test, inline) in [("store-inline", true), ("store-ring", false)] {
         let name = endpoint(test);
         let server = Server::bind(&name).inline(inline).serve(Counting::default()).expect("served");
-        let mut client = Client::connect(&name).expect("connected");
+        let mut client = Client::connect_with(&name, patient_client()).expect("connected");
         for _ in 0..300 {
             client.call(b"x").expect("answered");
         }

@@ -2,7 +2,8 @@
 //! serves its own.
 
 use crate::support::boxed::boxed;
-use nebula::{Client, ClientConfig, Key, Keys, Reply, ServeError, Server, ServerConfig};
+use crate::support::patient_client;
+use nebula::{Client, Key, Keys, Reply, ServeError, Server, ServerConfig};
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
@@ -30,7 +31,7 @@ fn clients_are_divided_evenly_and_each_is_served_by_one_engine() {
         let workers: Vec<_> = workers.into_iter().map(count).collect();
         let mut clients: Vec<_> = (0..6)
             .map(|_| {
-                let mut config = ClientConfig::default();
+                let mut config = patient_client();
                 config.keys = keys.clone();
                 Client::connect_with(server.endpoint().clone(), config).expect("it works")
             })
@@ -60,7 +61,7 @@ fn an_engine_with_its_own_thread_has_its_share_of_the_workers() {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let mut client = Client::connect(server.endpoint().clone()).expect("it works");
+                let mut client = Client::connect_with(server.endpoint().clone(), patient_client()).expect("it works");
                 for _ in 0..200 {
                     assert_eq!(client.call(b"hello").expect("it works"), b"hello");
                 }
@@ -97,7 +98,7 @@ fn each_engine_writes_its_own_decision_log() {
     let server = server.serve(boxed(|request: &[u8], reply: &mut Reply<'_>| reply.write(request))).expect("it works");
     // In turn; a hello repeated on a busy machine takes a turn too.
     for _ in 0..8 {
-        Client::connect(server.endpoint().clone()).expect("it works").call(b"noted").unwrap();
+        Client::connect_with(server.endpoint().clone(), patient_client()).expect("it works").call(b"noted").unwrap();
     }
     server.stop();
     let noted = [0, 1].map(|index| {

@@ -1,7 +1,7 @@
 //! Keys of a `udp://` server that change while it runs.
 
-use crate::support::PATIENCE;
 use crate::support::boxed::boxed;
+use crate::support::{PATIENCE, patient_client};
 use nebula::{CallError, Client, ClientConfig, ConnectError, Key, Keys, Reply, Server, ServerConfig, Span};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ fn keys(lines: &[(&str, u8)]) -> Keys {
 }
 
 fn config(lines: &[(&str, u8)]) -> ClientConfig {
-    ClientConfig::default().keys(keys(lines))
+    patient_client().keys(keys(lines))
 }
 
 #[test]

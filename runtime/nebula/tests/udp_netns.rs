@@ -4,9 +4,10 @@
 //! Needs root and `ip`; skipped, with a message, without them.
 
 use crate::support::draw::Draw;
+use crate::support::patient_client;
 use crate::support::process::{Process, role, say, wait_for_end};
 use crate::support::{PATIENCE, echo, server_config};
-use nebula::{Client, ClientConfig, Key, Queueing, RetryPolicy, Server, Span};
+use nebula::{Client, Key, Queueing, RetryPolicy, Server, Span};
 use nebula_testing::wait::Watchdog;
 use std::process::{Command, exit};
 
@@ -93,7 +94,7 @@ fn play(words: &[String]) -> ! {
         assert_eq!(server.stop().slots_used, 0);
         exit(0);
     }
-    let mut config = ClientConfig::default().key(key()).call_timeout(PATIENCE);
+    let mut config = patient_client().key(key());
     config.deadline = PATIENCE.into();
     config.retry = RetryPolicy::BackOff { first: Span::from_us(500), factor: 2, attempts: 10, seed: 1 };
     let mut client = Client::connect_with(endpoint, config).expect("a client");

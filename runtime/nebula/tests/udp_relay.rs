@@ -3,6 +3,7 @@
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::exchange::{assert_echo, exchange, of_sizes};
+use crate::support::patient_client;
 use crate::support::relay::{Link, Relay};
 use crate::support::{PATIENCE, echo, unhurried_config};
 use nebula::{
@@ -30,7 +31,7 @@ fn call_over(link: Link, key: Option<Key>, calls: usize, seed: u64) {
     let server = Server::bind("udp://127.0.0.1:0").config(config).serve(boxed(service)).expect("a server");
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay = Relay::start(address, link, seed);
-    let mut config = ClientConfig::default().call_timeout(PATIENCE).deadline(PATIENCE);
+    let mut config = patient_client().deadline(PATIENCE);
     config.keys = key.map_or_else(Keys::default, Keys::from);
     // An RPC that was incomplete too long is refused and may be repeated.
     config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed };
@@ -82,7 +83,7 @@ fn tasks_that_sleep_over_a_bad_link_get_their_replies() {
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay =
         Relay::start(address, Link { lost: 100, doubled: 20, held_back: 100, changed: 10, ..Link::default() }, 5);
-    let mut config = ClientConfig::default().slots(8).call_timeout(PATIENCE);
+    let mut config = patient_client().slots(8);
     config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed: 5 };
     let client = AsyncClient::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
     let client = client.poll_for(Span::ZERO);
