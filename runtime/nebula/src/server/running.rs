@@ -462,6 +462,7 @@ fn open_udp(
             numbers,
             key_box.clone(),
             OneSided::try_new(&config)?,
+            Watch::new(time),
         ))
     });
     let ports = ports.collect::<Result<Vec<_>, ServeError>>()?;

@@ -8,7 +8,7 @@
 use super::message::{Messages, REQUEST_BYTES, rpc_key};
 use super::outbox::Outbox;
 use super::outcomes::Outcomes;
-use super::requests::{AHEAD_NS, Memory, Peer, WHOLE};
+use super::requests::{Memory, Peer, WHOLE};
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::rpc::answer::{Ending, Keep};
 use crate::rpc::requests::Replies;
@@ -83,7 +83,7 @@ impl Memory {
             bytes: 0,
         };
         // The first request has the datagram's latest stamp.
-        if run.stamp_ns > now.as_ps() / 1000 + AHEAD_NS {
+        if !self.has_come(now, run.stamp_ns) {
             return None;
         }
         let mut next = Some(head);

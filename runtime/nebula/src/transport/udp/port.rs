@@ -16,7 +16,7 @@ use super::requests::{Memory, Peer};
 use super::seal::Seal;
 use super::source::{Hosts, SOURCES, Tenancy};
 use crate::config::server::ServerConfig;
-use crate::net::{DropRule as WireRule, Route, Wire};
+use crate::net::{DropRule as WireRule, Route, Watch, Wire};
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::one_sided::OneSided;
 use crate::nic::recorder::Recorder;
@@ -93,6 +93,7 @@ impl UdpPort {
         numbers: Numbers,
         keys: Arc<KeyBox>,
         one_sided: OneSided,
+        watch: Watch,
     ) -> Self {
         // Engines must not share nonces.
         let salt = derived(entropy, 1 | u64::from(numbers.engine()) << 32);
@@ -121,7 +122,7 @@ impl UdpPort {
             (validation.domain, validation.incarnation),
             backend.mtu,
         );
-        let memory = Memory::new(config, backend, seed, one_sided);
+        let memory = Memory::new((config, backend), seed, one_sided, watch);
         Self {
             wire,
             memory,
@@ -436,7 +437,7 @@ fn claimed(datagram: &[u8]) -> Option<NodeId> {
 mod tests {
     use super::*;
     use crate::config::key::{Key, Keys};
-    use crate::net::KernelWire;
+    use crate::net::{KernelWire, Time};
     use std::io;
     use std::os::fd::AsFd;
     use std::sync::Mutex;
@@ -456,6 +457,7 @@ mod tests {
                 numbers,
                 Arc::default(),
                 OneSided::try_new(&config).unwrap(),
+                Watch::new(&Time::Machine),
             )
             .validation
         });
@@ -590,6 +592,7 @@ mod tests {
             numbers,
             Arc::default(),
             OneSided::try_new(&config).unwrap(),
+            Watch::new(&Time::Machine),
         );
         let (now, peer) = (Timestamp::ZERO + Span::from_secs(1), "127.0.0.2:9".parse().unwrap());
         for _ in 0..1000 {

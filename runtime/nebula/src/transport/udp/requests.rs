@@ -14,6 +14,7 @@ use super::message::{Message, Messages, NO_BUDGET, Request, rpc_key};
 use super::outbox::{Body, Outbox, UNASKED_BITS};
 use super::outcomes::{Outcomes, nack};
 use crate::config::server::ServerConfig;
+use crate::net::Watch;
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided, changes};
 use crate::nic::recorder::Recorder;
@@ -28,7 +29,7 @@ use nebula_nic::{
 };
 
 /// How far a stamp may be ahead of the server's time: a later one would raise the floor for all.
-pub(super) const AHEAD_NS: u64 = 2_000_000;
+const AHEAD_NS: u64 = 2_000_000;
 /// The most reply packets that one datagram can have sent again: 16 full pulls. Without a bound, a
 /// thousand pulls in one datagram would occupy the server.
 const AGAIN_PACKETS: u32 = 1024;
@@ -71,11 +72,17 @@ pub(crate) struct Memory {
     pub(super) granting: Granting,
     one_sided: OneSided,
     again: u32,
+    watch: Watch,
     pub(super) counters: Status,
 }
 
 impl Memory {
-    pub(super) fn new(config: &ServerConfig, backend: &BackendConfig, seed: u64, one_sided: OneSided) -> Self {
+    pub(super) fn new(
+        (config, backend): (&ServerConfig, &BackendConfig),
+        seed: u64,
+        one_sided: OneSided,
+        watch: Watch,
+    ) -> Self {
         // An RPC in the server takes a slot and an entry; the last ended ones need entries too.
         let entries = config.retention_rpcs.max(2 * backend.slots);
         let outcomes = Outcomes::new(RetentionConfig::new(entries, config.retained_bytes()).seed(seed));
@@ -92,6 +99,7 @@ impl Memory {
             granting: Granting::new(),
             one_sided,
             again: 0,
+            watch,
             counters: Status::default(),
         }
     }
@@ -195,7 +203,7 @@ impl Memory {
         let is_one_packet = operation.pkt_idx == 0
             && operation.rpc_bytes as usize == payload.len()
             && payload.len() <= OPERATION_BYTES_MAX.min(self.mtu.bytes() as usize);
-        if !is_one_packet || stamp_ns > now_ns + AHEAD_NS {
+        if !is_one_packet || !self.has_come(now, stamp_ns) {
             self.counters.violations += 1;
             return;
         }
@@ -226,12 +234,23 @@ impl Memory {
         }
     }
 
+    /// Whether the time of a stamp has come, or nearly. On a busy core the turn's time may be far
+    /// behind the clock.
+    #[inline(always)]
+    pub(super) fn has_come(&self, now: Timestamp, stamp_ns: u64) -> bool {
+        stamp_ns <= now.as_ps() / 1000 + AHEAD_NS || self.has_come_meanwhile(stamp_ns)
+    }
+
+    #[cold]
+    fn has_come_meanwhile(&self, stamp_ns: u64) -> bool {
+        stamp_ns <= self.watch.now_ps() / 1000 + AHEAD_NS
+    }
+
     /// The first packet of an RPC that arrives.
     #[inline(always)]
     fn begin(&mut self, now: Timestamp, peer: &Peer, request: &Request<'_>, intake: &mut Intake, outbox: &mut Outbox) {
         let key = peer.key(request.tid);
-        let now_ns = now.as_ps() / 1000;
-        if request.stamp_ns > now_ns + AHEAD_NS || !self.is_sound(request) {
+        if !self.has_come(now, request.stamp_ns) || !self.is_sound(request) {
             self.counters.violations += 1;
             return;
         }
@@ -536,4 +555,23 @@ fn header(number: NodeId, request: &Request<'_>) -> Header {
 fn send(outbox: &mut Outbox, peer: &Peer, body: Body) {
     outbox.address(&peer.recipient);
     outbox.push(body);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Time;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn a_stamp_may_be_ahead_of_a_long_turn_but_not_of_the_clock() {
+        let config = ServerConfig::default();
+        let time = Time::Manual(Arc::new(AtomicU64::new(1_000_000_000_000)));
+        let backend = config.backend_config().unwrap();
+        let memory = Memory::new((&config, &backend), 1, OneSided::try_new(&config).unwrap(), Watch::new(&time));
+        let (turn, now_ns) = (Timestamp::from_ps(900_000_000_000), 1_000_000_000);
+        assert!(memory.has_come(turn, now_ns) && memory.has_come(turn, now_ns + AHEAD_NS));
+        assert!(!memory.has_come(turn, now_ns + AHEAD_NS + 1));
+    }
 }
