@@ -455,8 +455,7 @@ fn open_udp(
     let key_boxes: Vec<Arc<KeyBox>> = parts.iter().map(|_| Arc::default()).collect();
     let ports = parts.iter().zip(wires).zip(numbers).zip(&key_boxes).map(|(((part, wire), numbers), key_box)| {
         Ok(UdpPort::new(
-            &part.config,
-            &part.config.backend_config()?,
+            (&part.config, &part.config.backend_config()?),
             wire,
             entropy,
             numbers,

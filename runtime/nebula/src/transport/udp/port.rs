@@ -86,8 +86,7 @@ impl UdpPort {
     /// A port over `wire`, for the engine of `numbers`. The engines of a server have the same
     /// `entropy`, so that each accepts the others' tokens.
     pub(crate) fn new(
-        config: &ServerConfig,
-        backend: &BackendConfig,
+        (config, backend): (&ServerConfig, &BackendConfig),
         wire: Box<dyn Wire>,
         entropy: &[u8; 32],
         numbers: Numbers,
@@ -450,8 +449,7 @@ mod tests {
         let ports = Numbers::for_engines(2, 1).into_iter().map(|numbers| {
             let wire = KernelWire::bind("127.0.0.1:0".parse().unwrap()).unwrap();
             UdpPort::new(
-                &config,
-                &backend,
+                (&config, &backend),
                 Box::new(wire),
                 &[7; 32],
                 numbers,
@@ -585,8 +583,7 @@ mod tests {
         let wire = Box::new(RulesWire { rules: 0, told: Arc::clone(&told) });
         let numbers = Numbers::for_engines(1, 1).remove(0);
         let mut port = UdpPort::new(
-            &config,
-            &backend,
+            (&config, &backend),
             wire,
             &[7; 32],
             numbers,
