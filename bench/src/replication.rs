@@ -37,7 +37,7 @@ pub fn run(program: &str) -> Result<(), Failure> {
         }
     }
     let of = |side: usize, what: fn(&Seen) -> f64| median(seen[side].iter().map(what).collect());
-    let figures: [(&str, &str, fn(&Seen) -> f64); 3] =
+    let figures: [Figure; 3] =
         [("", "writes/s", |seen| seen.rate), (", p50", "ns", |seen| seen.p50_ns), (", p99", "ns", |seen| seen.p99_ns)];
     for (name, unit, figure) in figures {
         let what = |who: &str| format!("writes of {VALUE_BYTES} B, three replicas, {WRITERS} under way: {who}{name}");
@@ -47,6 +47,9 @@ pub fn run(program: &str) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// A suffix of the row's name, its unit and its value.
+type Figure = (&'static str, &'static str, fn(&Seen) -> f64);
 
 struct Folder(PathBuf);
 

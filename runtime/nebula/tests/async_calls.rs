@@ -296,7 +296,9 @@ fn a_server_that_stops_is_an_error_for_those_that_sleep() {
             // A task that begins late finds the server gone before it sends.
             let gone = [CallError::ServerGone, CallError::NotSent(SubmitError::ServerGone)];
             let is_gone = |error: &CallError| gone.contains(error);
-            assert!(ends.iter().all(|end| end.as_ref().err().is_none_or(is_gone)), "{ends:?}");
+            // Three transmissions may be over before a busy machine stops the server.
+            let is_over = |error: &CallError| is_gone(error) || *error == CallError::TimedOut;
+            assert!(ends.iter().all(|end| end.as_ref().err().is_none_or(is_over)), "{ends:?}");
             assert!(client.call(b"after").await.is_err_and(|error| is_gone(&error)));
         });
     }
