@@ -233,7 +233,7 @@ fn servers_with_threads() {
             (config.policy, config.workers) = (policy, workers);
         });
         let server = Server::bind(&name).config(config).serve(echo).expect("a server");
-        let allocations = allocations_of(&name, 5_000, std::thread::yield_now);
+        let allocations = allocations_of(&name, 1_000, std::thread::yield_now);
         assert_eq!(allocations, 0, "of RPCs with {workers} workers under {policy}");
         server.stop();
     }
@@ -249,7 +249,7 @@ fn groups() {
     let limit = Limit::new("an RPC to move");
     while server.status().read().migrated_out == 0 {
         limit.check();
-        assert_eq!(allocations_of(&name, 5_000, std::thread::yield_now), 0, "of RPCs that move between groups");
+        assert_eq!(allocations_of(&name, 1_000, std::thread::yield_now), 0, "of RPCs that move between groups");
     }
     server.stop();
 }
