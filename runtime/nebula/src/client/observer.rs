@@ -17,7 +17,7 @@ use crate::transport::shm::handshake::{Hello, SLOTS_MIN, VERSION};
 /// let name = format!("shm://doc-observer-{}", std::process::id());
 /// let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
 /// let mut observer = Observer::connect(&name)?;
-/// assert_eq!(observer.status().read().workers, 1);
+/// assert_eq!(observer.status().cores().len(), 1); // one worker
 /// assert!(!observer.is_gone());
 /// server.stop();
 /// assert!(observer.is_gone());
