@@ -77,5 +77,5 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
     if args.spin {
         config.idle = IdlePolicy::Spin;
     }
-    args.server.complete(config)
+    args.server.complete(config, &args.endpoint)
 }

@@ -325,13 +325,15 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
         config.idle = nebula::IdlePolicy::Block;
     }
     config.decision_log.clone_from(&args.decision_log);
-    if args.memcached.is_empty() && args.quotas.is_empty() {
-        return args.server.complete(config);
+    match args.own_endpoint() {
+        Some(endpoint) if args.memcached.is_empty() && args.quotas.is_empty() => {
+            args.server.complete(config, &endpoint)
+        }
+        _ if args.server.workers().is_none() => {
+            Err(Failure::bad_input("--workers auto divides the cores of one endpoint: give a number"))
+        }
+        _ => args.server.trained(config),
     }
-    if args.server.workers().is_none() {
-        return Err(Failure::bad_input("--workers auto divides the cores of one endpoint: give a number"));
-    }
-    args.server.complete_without_groups(config)
 }
 
 /// The most bytes by which a typed request exceeds one of the byte protocol: lengths of key and

@@ -105,40 +105,33 @@ impl ServerArgs {
         }
     }
 
-    /// Completes `config`: chooses the threads of `--workers auto`. Then adds the groups' trained
-    /// thresholds, and the mean service time of the training, which measures a group's load.
+    /// Completes the configuration of a server at `endpoint`: chooses the threads of
+    /// `--workers auto`, or says if one engine cannot feed all workers; then as
+    /// [`trained`](Self::trained).
+    ///
+    /// # Errors
+    ///
+    /// As `trained`.
+    pub fn complete(&self, config: ServerConfig, endpoint: &Endpoint) -> Result<ServerConfig, Failure> {
+        let may_be_several = matches!(endpoint, Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Tcp(_));
+        if self.workers == Workers::Auto {
+            return self.trained(workers::divide(config, workers::cores(), may_be_several));
+        }
+        let threads = config.threads();
+        let fits = threads.number() <= threads.cores().number();
+        if let Some(line) = workers::advice(&config).filter(|_| may_be_several && fits) {
+            tracing::info!("{line}");
+        }
+        self.trained(config)
+    }
+
+    /// Adds the groups' trained thresholds, and the mean service time of the training, which
+    /// measures a group's load.
     ///
     /// # Errors
     ///
     /// Invalid input: no such thresholds, or for other groups.
-    pub fn complete(&self, config: ServerConfig) -> Result<ServerConfig, Failure> {
-        self.trained(self.with_threads(config, true))
-    }
-
-    /// As [`complete`](Self::complete), for a service whose workers cannot be divided into groups.
-    ///
-    /// # Errors
-    ///
-    /// Likewise.
-    pub fn complete_without_groups(&self, config: ServerConfig) -> Result<ServerConfig, Failure> {
-        self.trained(self.with_threads(config, false))
-    }
-
-    fn with_threads(&self, config: ServerConfig, may_be_groups: bool) -> ServerConfig {
-        match self.workers {
-            Workers::Auto => workers::divide(config, workers::cores(), may_be_groups),
-            Workers::Number(_) => {
-                let threads = config.threads();
-                let fits = threads.number() <= threads.cores().number();
-                if let Some(line) = workers::advice(&config).filter(|_| may_be_groups && fits) {
-                    tracing::info!("{line}");
-                }
-                config
-            }
-        }
-    }
-
-    fn trained(&self, mut config: ServerConfig) -> Result<ServerConfig, Failure> {
+    pub fn trained(&self, mut config: ServerConfig) -> Result<ServerConfig, Failure> {
         if let Some(text) = &self.thresholds {
             let table = self.table(text, config.workers)?;
             config.migration = MigrationConfig::default().thresholds(table.thresholds().map_err(Failure::bad_input)?);

@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let forwarding = forwarding(args, &chain)?;
     let service = Arc::new(NfService::new(chain, config.workers, args.work));
     let serving = service.clone();
-    let server = Server::bind(Endpoint::Packets([args.between.inside.clone(), args.between.outside.clone()]));
+    let server = Server::bind(endpoint(args));
     let serve = move |request: &[u8], reply: &mut nebula::Reply<'_>| serving.serve(request, reply);
     let server = server.config(config).serve_packets(forwarding, serve).or_fail()?;
     let packets = server.packets();
@@ -144,6 +144,10 @@ fn advice(error: &std::io::Error) -> &'static str {
     }
 }
 
+fn endpoint(args: &Args) -> Endpoint {
+    Endpoint::Packets([args.between.inside.clone(), args.between.outside.clone()])
+}
+
 fn config(args: &Args) -> Result<ServerConfig, Failure> {
     let mut config = args.server.config();
     if args.server.key_file.is_some() || config.insecure {
@@ -164,5 +168,5 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
     if args.block {
         config.idle = IdlePolicy::Block;
     }
-    args.server.complete_without_groups(config)
+    args.server.complete(config, &endpoint(args))
 }

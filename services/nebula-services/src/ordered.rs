@@ -75,5 +75,5 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
     if args.block {
         config.idle = IdlePolicy::Block;
     }
-    args.server.complete(config)
+    args.server.complete(config, &args.endpoint)
 }

@@ -34,28 +34,33 @@ impl fmt::Display for Workers {
     }
 }
 
-/// Divides `cores` between engines and workers, for RPCs of `config.service_mean`. Where one engine
-/// would be the bottleneck of `jbsq:2`, it chooses groups if there may be some, and if the
-/// configuration names no engines.
-pub(super) fn divide(config: ServerConfig, cores: u16, may_be_groups: bool) -> ServerConfig {
+/// Divides `cores` between engines and workers, for RPCs of `config.service_mean`. It chooses
+/// several engines, or groups, only if the configuration names no engines, and only where there
+/// `may_be_several`: over one interface there is one.
+pub(super) fn divide(config: ServerConfig, cores: u16, may_be_several: bool) -> ServerConfig {
     let plan = CorePlan::new(cores, ENGINE_TIME, config.service_mean);
     let is_open = config.engines == 1 && config.inline.is_none() && config.policy == Policy::default();
     match config.inline {
+        _ if !may_be_several => most_workers(config, cores),
         Some(true) => config.engines(cores).workers(cores),
         None if is_open && plan.is_inline => config.engines(plan.engines).workers(plan.workers),
-        None if is_open && may_be_groups => config.policy(plan.policy).workers(plan.workers),
+        None if is_open => config.policy(plan.policy).workers(plan.workers),
         _ => most_workers(config, cores),
     }
 }
 
-/// The most workers that leave each polling thread a core.
+/// The most workers that leave each polling thread a core, of the engines that `config` has.
 fn most_workers(config: ServerConfig, cores: u16) -> ServerConfig {
+    if config.inline == Some(true) {
+        let engines = config.engines;
+        return config.workers(engines);
+    }
     let with = |workers| config.clone().workers(workers);
     let fits = |config: &ServerConfig| config.threads().number() <= usize::from(cores);
     (2..=cores).rev().map(with).find(fits).unwrap_or_else(|| with(1))
 }
 
-/// What one engine cannot feed: a line for a server with a given number of workers.
+/// A line for a server whose one engine cannot feed all of its workers.
 pub(super) fn advice(config: &ServerConfig) -> Option<String> {
     let threads = config.threads();
     let cores = u16::try_from(threads.number()).unwrap_or(u16::MAX);
@@ -104,7 +109,12 @@ mod tests {
         assert_eq!(divided(config().policy("mcs-lock".parse::<Policy>().unwrap()), 4), of(1, 4, "mcs-lock", 4));
         assert_eq!(divided(config().policy("darc".parse::<Policy>().unwrap()), 16), of(1, 15, "darc", 16));
         let without = divide(config(), 16, false);
-        assert_eq!((without.workers, without.policy), (15, Policy::default()));
+        assert_eq!((without.engines, without.workers, without.policy), (1, 15, Policy::default()));
+        // Over one interface, also where each core could be an engine.
+        for config in [config(), config().inline(true)] {
+            let one = divide(config, 2, false);
+            assert_eq!((one.engines, one.workers, one.threads().number()), (1, 1, 1));
+        }
     }
 
     #[test]
