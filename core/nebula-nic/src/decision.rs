@@ -41,6 +41,16 @@
 //! | `pool start slo_ps=N threads=N most=N sources=SHIFT+BITS tenants=…` | a pool for long RPCs begins |
 //! | `pool client=SNID` | a long RPC of that client is to be accepted |
 //! | `pool next`, `pool end took_ps=N` | a thread of the pool is free; it has served an RPC |
+//! | `pool over deadline=PS cancelled=0` or `1` | the client of an RPC of the pool may wait no more |
+//! | `pace start slo_ps=N service_ps=N workers=N inline=0 later=0 queue=…` | an engine assumes that service time; `queue=none` or `queue=SLO_PS/WORKERS/IN_WORKERS` |
+//! | `pace turn work=N served=N waiting=N` | a turn of the engine has ended |
+//! | `pace idle turns=N` | so many turns without work or waiting RPCs have ended, the last one then |
+//! | `pace serving took_ps=N served=N most=N` | the handler has served this turn's RPCs |
+//! | `pace ingress turned_away=N`, `pace ingress-took took_ps=N` | an ingress with refusals has ended; RPCs are served after one of that length |
+//! | `pace left-out`, `pace rested`, `pace unfinished` | the turn shows no service time; the thread has rested; the turn's RPC has not ended |
+//! | `long-turn start slo_ps=N`, `long-turn end elapsed_ps=N` or `… idle` | turns may be long; one has ended, or found nothing |
+//! | `early start clients=N`, `early turn idle=0` or `1`, `early end` | early drop begins; a turn has ended; nothing is dropped any more |
+//! | `early datagram PEER SNID came=N lost=N` | a heavy client's datagram has come, with so many bytes without an answer |
 //!
 //! | decision | |
 //! |---|---|
@@ -55,6 +65,9 @@
 //! | `fits` | there is memory for the rest of the request |
 //! | `answered`, `silent` | whether the refused RPC gets a NACK |
 //! | `first`, `last` | where an RPC of the pool waits, or which one is next |
+//! | `bound=N`, `together=N` | the queue's new bound; the RPCs of a turn whose answers leave together |
+//! | `serves_ps=N` | for so long the next turn may serve |
+//! | `pass peer=PEER client=SNID part=N`, `pass-all` | this part of 2^32 datagrams passes; no rule is left |
 //!
 //! Times are picoseconds. A line has first the decision about the input, then the abandoned RPCs,
 //! then the dispatches. A log may leave pending decisions to a later line, as an engine that
@@ -63,18 +76,19 @@
 //!
 //! Decisions outside the back end have their lines in the same log: `steal` belongs to a [`Thief`],
 //! `turn` to [`Turns`], `over` to [`ending`], `crowd`, `hold`, `give-back` and `keep` to
-//! [`crowding`], `refuse` to [`Refusals`], `pool` to a [`Pool`]. The lines of each core are in
-//! order; those of different cores, which decide concurrently, may interleave. Groups of
-//! `altocumulus:G` decide in parallel, so each has its own log ([`GroupLine`]).
+//! [`crowding`], `refuse` to [`Refusals`], `pool` to a [`Pool`], `pace` to a [`Pace`], `long-turn`
+//! to a [`LongTurn`], `early` to an [`EarlyDrop`]. The lines of each core are in order; those of
+//! different cores, which decide concurrently, may interleave. Groups of `altocumulus:G` decide in
+//! parallel, so each has its own log ([`GroupLine`]).
 //!
 //! In the runtime's logs a worker under `mcs-lock` that finds nothing leaves no `pull`; a `steal`
 //! has the time of the engine's next turn; a `turn` has the worker's own time; `type N` comes
 //! before any dispatch that follows that RPC. An RPC's service time is the time of its `free` less
 //! that of its dispatch, so that a replay learns what the server learned. A manager whose queue is
 //! below its threshold leaves no line: it reads and changes nothing. A client that still waits
-//! leaves no `over`, and neither does a pool's thread. While refusals abound, none is judged; a
-//! silent one that follows an equal one leaves no line. With several engines, the pool's lines are
-//! in one engine's log; a pool of domains leaves none.
+//! leaves no `over`. While refusals abound, none is judged; a silent one that follows an equal one
+//! leaves no line. A turn that changes no length leaves no `long-turn`. With several engines, the
+//! pool's lines are in one engine's log; a pool of domains leaves none.
 
 mod beside;
 mod decides;
@@ -87,7 +101,10 @@ pub use beside::Beside;
 pub use decides::Decides;
 pub use group::replay::{GroupReplayError, replay_group_text};
 pub use group::{GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupSetup};
-pub use line::{Decision, Input, LogLine, PoolStep, RefuseStep, STEAL_CORES_MAX, TurnStep};
+pub use line::{
+    Decision, EarlyStep, IDLE_TURNS_MAX, Input, LogLine, LongTurnStep, PaceStep, PoolStep, RefuseStep, STEAL_CORES_MAX,
+    TurnStep,
+};
 pub use replay::{
     Difference, LOG_HEADER, ReplayError, decide_again, read_text, replay, replay_text, replay_text_with, replay_through,
 };
@@ -96,10 +113,12 @@ pub use text::ParseDecisionError;
 #[cfg(doc)]
 use crate::config::BackendConfig;
 #[cfg(doc)]
+use crate::early_drop::EarlyDrop;
+#[cfg(doc)]
 use crate::pool::Pool;
 #[cfg(doc)]
 use crate::schedule::{thief::Thief, turns::Turns};
 #[cfg(doc)]
-use crate::turn::Refusals;
+use crate::turn::{LongTurn, Pace, Refusals};
 #[cfg(doc)]
 use crate::{crowding, ending};

@@ -3,16 +3,17 @@
 use crate::support::op::Op;
 use crate::support::pair::Pair;
 use nebula_nic::decision::{
-    Beside, GroupDecision, GroupInput, GroupLine, GroupSetup, LOG_HEADER, PoolStep, RefuseStep, read_text,
-    replay_through,
+    Beside, EarlyStep, GroupDecision, GroupInput, GroupLine, GroupSetup, LOG_HEADER, LongTurnStep, PaceStep, PoolStep,
+    RefuseStep, read_text, replay_through,
 };
 use nebula_nic::ending::NEVER;
 use nebula_nic::pool::PoolConfig;
 use nebula_nic::schedule::{ManagerConfig, Migration, ThresholdRow, Thresholds};
+use nebula_nic::turn::PaceConfig;
 use nebula_nic::{
     Arrival, Backend, BackendConfig, CoreId, Decision, Dispatch, DropReason, Freed, GroupConfig, GroupId, Header,
-    Input, LogLine, NackReason, NodeId, Policy, ReplayError, RpcKey, ScrubMode, SingleQueue, SlotRange, Sources, Span,
-    Tenants, Timestamp, TransferId, Verdict, replay, replay_text,
+    Input, LogLine, NackReason, NodeId, Policy, QueueRule, ReplayError, RpcKey, ScrubMode, SingleQueue, SlotRange,
+    Sources, Span, Tenants, Timestamp, TransferId, Verdict, replay, replay_text,
 };
 
 /// The log of a random history.
@@ -54,7 +55,8 @@ fn outside(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Input> {
         1 => RefuseStep::Judge { asks_little: draw.arbitrary()? },
         _ => RefuseStep::Count,
     };
-    let pool = match draw.int_in_range(0..=5)? {
+    let over = PoolStep::Over { deadline: *draw.choose(&deadlines)?, is_cancelled: draw.arbitrary()? };
+    let pool = match draw.int_in_range(0..=6)? {
         0 => PoolStep::Start(PoolConfig {
             slo: Span::from_ps(draw.arbitrary()?),
             threads: draw.arbitrary()?,
@@ -64,16 +66,67 @@ fn outside(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Input> {
         }),
         1 | 2 => PoolStep::Judge(NodeId(draw.arbitrary()?)),
         3 => PoolStep::Next,
+        4 => over,
         _ => PoolStep::End(Span::from_ps(draw.int_in_range(0..=1 << 40)?)),
     };
-    Ok(match draw.int_in_range(0..=6)? {
+    Ok(match draw.int_in_range(0..=9)? {
         0 => Input::Over { rpc, deadline: *draw.choose(&deadlines)?, is_cancelled: draw.arbitrary()? },
         1 => Input::Crowd { rpc, host: draw.arbitrary()?, bytes: draw.arbitrary()? },
         2 => Input::Hold { host: draw.arbitrary()?, slots: draw.arbitrary()? },
         3 => Input::GiveBack { host: draw.arbitrary()?, slots: draw.arbitrary()? },
         4 => Input::Keep { held: draw.arbitrary()?, bytes: draw.arbitrary()? },
         5 => Input::Pool(pool),
+        6 => Input::Pace(pace_step(draw)?),
+        7 => Input::LongTurn(long_turn_step(draw)?),
+        8 => Input::Early(early_step(draw)?),
         _ => Input::Refuse(step),
+    })
+}
+
+fn pace_step(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<PaceStep> {
+    let queue = QueueRule { slo: Span::from_us(100), workers: draw.arbitrary()?, in_worker_queues: 1 };
+    let config = PaceConfig {
+        slo: Span::from_ps(draw.arbitrary()?),
+        service_mean: Span::from_ps(draw.int_in_range(1..=u64::MAX)?),
+        workers: draw.arbitrary()?,
+        is_inline: draw.arbitrary()?,
+        replies_later: draw.arbitrary()?,
+        queue: draw.arbitrary::<bool>()?.then_some(queue),
+    };
+    let (took, served) = (Span::from_ps(draw.arbitrary()?), draw.arbitrary()?);
+    Ok(match draw.int_in_range(0..=9)? {
+        0 => PaceStep::Start(config),
+        1 | 2 => PaceStep::EndTurn { work: draw.arbitrary()?, served, waiting: draw.arbitrary()? },
+        3 => PaceStep::Idle { turns: draw.int_in_range(0..=200)? },
+        4 => PaceStep::EndServing { took, served, most: draw.arbitrary()? },
+        5 => PaceStep::EndIngress { turned_away: served },
+        6 => PaceStep::LeaveOut,
+        7 => PaceStep::HasRested,
+        8 => PaceStep::Unfinished,
+        _ => PaceStep::BesideRefusals { ingress: took },
+    })
+}
+
+fn long_turn_step(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<LongTurnStep> {
+    let span = Span::from_ps(draw.arbitrary()?);
+    Ok(match draw.int_in_range(0..=2)? {
+        0 => LongTurnStep::Start { slo: span },
+        1 => LongTurnStep::End { elapsed: None },
+        _ => LongTurnStep::End { elapsed: Some(span) },
+    })
+}
+
+fn early_step(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<EarlyStep> {
+    let peer = *draw.choose(&["10.0.0.1:53", "[::1]:9"])?;
+    let (snid, came) = (NodeId(draw.int_in_range(0..=1)?), draw.arbitrary()?);
+    Ok(match draw.int_in_range(0..=7)? {
+        0 => EarlyStep::Start { clients_max: draw.int_in_range(0..=2)? },
+        1 => EarlyStep::End,
+        2 | 3 => EarlyStep::EndTurn { is_idle: draw.arbitrary()? },
+        _ => {
+            let lost = draw.int_in_range(0..=came)?;
+            EarlyStep::Note { peer: peer.parse().expect("an address"), snid, came, lost }
+        }
     })
 }
 
@@ -84,7 +137,7 @@ fn what_is_decided_outside_the_back_end_reads_back_and_replays() {
         let (mut beside, mut lines) = (Beside::new(&config), Vec::new());
         while !draw.is_empty() {
             let (at, input) = (Timestamp::from_ps(draw.arbitrary()?), outside(draw)?);
-            let line = LogLine { at, input, decisions: beside.decide(at, input).into_iter().collect() };
+            let line = LogLine { at, input, decisions: beside.decide(at, input) };
             assert_eq!(line.to_string().parse(), Ok(line.clone()));
             lines.push(line);
         }
@@ -115,8 +168,9 @@ fn endings_crowding_and_refusals_are_decided_again() {
         9 pool client=7 -> last
         9 pool client=7 -> nack queue-bound
         9 pool next -> last
-        9 pool end took_ps=1000000 -> -";
-    assert_eq!(replay_text(log), Ok(19));
+        9 pool end took_ps=1000000 -> -
+        9 pool over deadline=9 cancelled=0 -> nack expired";
+    assert_eq!(replay_text(log), Ok(20));
     let differs = |from: &str, to: &str| match replay_text(&log.replace(from, to)) {
         Err(ReplayError::Difference(difference)) => difference.line,
         other => panic!("{other:?} for {to}"),
@@ -138,6 +192,39 @@ fn endings_crowding_and_refusals_are_decided_again() {
         "refuse start each_ps=0",
         "refuse light=2",
         "crowd 3.1 host=256",
+    ] {
+        assert!(wrong.parse::<Input>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_pace_of_an_engine_its_turns_and_early_drop_are_decided_again() {
+    // Each turn serves 32 RPCs in 64 us.
+    let turn = |turn: u64| format!("{} pace turn work=64 served=32 waiting=100 -> -\n", turn * 64_000_000);
+    let turns: String = (1..64).map(turn).collect();
+    let log = format!(
+        "nebula-nic 1 cores=1 policy=jbsq:2
+        0 pace start slo_ps=100000000 service_ps=1000000 workers=1 inline=1 later=0 queue=100000000/1/0 -> -
+        0 pace serving took_ps=3200000 served=32 most=32 -> together=8
+        {turns}
+        4096000000 pace turn work=64 served=32 waiting=100 -> bound=48
+        4096000000 pace idle turns=15 -> -
+        4096000000 pace turn work=0 served=0 waiting=0 -> bound=45
+        4096000000 pace ingress-took took_ps=8000000 -> together=8
+        2000 long-turn start slo_ps=1000000000 -> -
+        2000 long-turn end elapsed_ps=400000000 -> serves_ps=175000000
+        3000 early start clients=4 -> -
+        3000 early datagram 10.0.0.1:53 7 came=1000 lost=1000 -> -
+        64000003000 early turn idle=0 -> pass peer=10.0.0.1:53 client=7 part=1073741823
+        64000003000 early end -> pass-all"
+    );
+    assert_eq!(replay_text(&log), Ok(75));
+    for wrong in [
+        "pace start slo_ps=1 service_ps=0 workers=1 inline=1 later=0 queue=none",
+        "pace idle turns=1048577",
+        "long-turn end",
+        "early datagram 10.0.0.1 7 came=1 lost=0",
+        "early datagram 10.0.0.1:53 7 came=1 lost=2",
     ] {
         assert!(wrong.parse::<Input>().is_err(), "{wrong}");
     }

@@ -13,6 +13,7 @@
 //! and ingress, and hands RPCs over after the dispatch ([`groups`]).
 
 pub(crate) mod turn;
+mod paced;
 mod recent;
 mod rest;
 mod release;

@@ -275,7 +275,9 @@ fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
     drop(worker);
     let log = file.text();
     assert!(replay_text(&log).unwrap_or_else(|error| panic!("{error}")) > 5_000);
-    assert!(count_of(&log, " queue-bound ") > 0, "the bound stayed");
+    let bounds = count_of(&log, "-> bound=");
+    assert!(bounds > 0 && bounds == count_of(&log, " queue-bound "), "{bounds} bounds in\n{log}");
+    assert_tampered(&log, &[("-> bound=", "-> bound=9")]);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 //!
 //! The protocol consists of lines, each answered by one line.
 
+use crate::support::log_file::LogFile;
 use crate::support::unhurried;
 use nebula::net::Time;
 use nebula::{
     Endpoint, Fault, Frame, Framing, IdlePolicy, NackReason, Reply, RunningServer, Server, ServerConfig, Span,
 };
+use nebula_nic::{ReplayError, replay_text};
 use nebula_testing::wait::{WAIT_MAX, Watchdog, wait_until};
 use std::collections::{HashSet, VecDeque};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -145,9 +147,13 @@ fn offer(gap_ns: u64, refusal_ns: u64) -> Seen {
 /// Offers a request every `gap_ns`, each on time and on the connection that `place` gives for its
 /// number. Returns the ends by connection.
 fn offer_by(gap_ns: u64, refusal_ns: u64, place: impl Fn(usize) -> usize) -> Vec<Seen> {
+    offer_to(config(), gap_ns, refusal_ns, place)
+}
+
+fn offer_to(config: ServerConfig, gap_ns: u64, refusal_ns: u64, place: impl Fn(usize) -> usize) -> Vec<Seen> {
     let _watchdog = Watchdog::new("overload of streams");
     let clock = Arc::new(AtomicU64::new(START_NS * 1000));
-    let config = config().inline(true).idle(IdlePolicy::Spin);
+    let config = config.inline(true).idle(IdlePolicy::Spin);
     let server = Server::bind(&here("tcp")).config(config).framing(Lines { clock: clock.clone(), refusal_ns });
     let (server, mut workers) = server.open_by(&Time::Manual(clock.clone())).expect("a server");
     let worker = &mut workers[0];
@@ -217,6 +223,20 @@ fn over_a_stream_of_more_than_can_be_refused_a_third_of_it_is_served() {
     let (served, refused) = (seen.served_ns.len() as u64, seen.refused_ns.len() as u64);
     // Without a fixed part of each turn for service it is a quarter, which is the queue's share.
     assert!(3 * served >= served + refused, "{served} served and {refused} refused");
+}
+
+#[test]
+fn the_lengths_of_the_turns_over_a_stream_replay_and_a_change_of_one_is_found() {
+    let file = LogFile::new("streams-turns");
+    offer_to(config().decision_log(&file.0), 250, 400, |number| number % CONNECTIONS);
+    let log = file.text();
+    let lines = replay_text(&log).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(lines, log.lines().count() - 1, "every line but the configuration's");
+    for step in ["long-turn end elapsed_ps=", "pace serving ", "pace ingress ", "-> bound="] {
+        assert!(log.contains(step), "no {step:?} in the log");
+    }
+    let changed = replay_text(&log.replacen("-> serves_ps=", "-> serves_ps=1", 1));
+    assert!(matches!(changed, Err(ReplayError::Difference(_))), "{changed:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The decisions over UDP that are made outside the back end replay: why a client waits no more,
-//! whether an incomplete RPC fits, and how many refusals get a NACK.
+//! whether an incomplete RPC fits, how many refusals get a NACK, how fast RPCs
+//! are served, and which part of a heavy client's datagrams passes.
 
 use crate::support::by_hand::{ByHand, job};
 use crate::support::log_file::LogFile;
@@ -116,4 +117,42 @@ fn refusals_that_get_a_nack_and_those_that_do_not_replay() {
     let one = log.lines().position(|line| line.ends_with("refuse sent -> -")).expect("a NACK");
     let fewer: Vec<&str> = log.lines().enumerate().filter(|(at, _)| *at != one).map(|(_, line)| line).collect();
     assert!(matches!(replay_text(&fewer.join("\n")), Err(ReplayError::Difference(_))));
+}
+
+#[test]
+fn the_pace_of_an_engine_and_early_drop_replay() {
+    let file = LogFile::new("udp-parity-early");
+    let mut scene = open(&file, |config| (config.slo, config.service_mean) = (Span::from_ms(2), Span::from_us(200)));
+    let mut client = scene.client();
+    let request = job(1, 12, 12);
+    scene.account.service_ns.set(200_000);
+    for round in 0..8 {
+        let now = scene.now_ns();
+        for frame in round * 20..(round + 1) * 20 {
+            let packet = |tid| Packet { budget_us: BUDGET_US, ..Packet::whole(tid, now, &request) }.bytes();
+            let requests: Vec<u8> = (frame * 20..(frame + 1) * 20).flat_map(packet).collect();
+            let frame = client.frame(&requests);
+            scene.hand.put(client.address, &frame);
+        }
+        scene.run();
+    }
+    let log = replayed(&file, scene);
+    for step in [" pace start ", " pace turn ", " pace serving ", " pace idle ", " pace ingress "] {
+        assert!(log.contains(step), "no {step:?} in\n{log}");
+    }
+    let of = |word: &str, decision: &str| {
+        let line = log.lines().find(|line| line.contains(word) && line.contains(decision));
+        line.unwrap_or_else(|| panic!("no {word:?} with {decision:?} in\n{log}")).to_owned()
+    };
+    let serving = of(" pace serving ", "-> together=");
+    let dropped = of(" early turn ", "-> pass peer=");
+    let without = |line: &str| line.rsplit_once(" -> ").map(|(input, _)| format!("{input} -> -")).expect("a decision");
+    assert_found(&log, &[(&serving, &without(&serving)), (&dropped, &without(&dropped))]);
+    // Of a client that lost nothing, nothing is dropped.
+    let answered = |line: &str| match line.split_once(" lost=") {
+        Some((datagram, _)) => format!("{datagram} lost=0 -> -\n"),
+        None => format!("{line}\n"),
+    };
+    let lossless = replay_text(&log.lines().map(answered).collect::<String>());
+    assert!(matches!(lossless, Err(ReplayError::Difference(_))), "{lossless:?}");
 }

@@ -2,19 +2,23 @@
 
 use crate::backend::Backend;
 use crate::dispatch::CentralDispatch;
+use crate::early_drop::DropRule;
 use crate::fair_share::Judged;
 use crate::id::{CoreId, NodeId, RpcKey, SlotRange};
 use crate::pool::PoolConfig;
 use crate::schedule::turns::{Next, Yielded};
 use crate::schedule::typed_queues::RpcType;
 use crate::time::{Span, Timestamp};
-use crate::turn::Refusal;
+use crate::turn::{PaceConfig, Refusal};
 use crate::verdict::{Abandoned, Dispatch, Freed, NackReason, Verdict};
 use crate::wire::Header;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 #[cfg(doc)]
 use crate::crowding::{self, Crowding};
+#[cfg(doc)]
+use crate::early_drop::EarlyDrop;
 #[cfg(doc)]
 use crate::ending;
 #[cfg(doc)]
@@ -22,7 +26,7 @@ use crate::pool::Pool;
 #[cfg(doc)]
 use crate::schedule::turns::Turns;
 #[cfg(doc)]
-use crate::turn::Refusals;
+use crate::turn::{LongTurn, Pace, Refusals};
 
 /// An event at a back end, or at a machine outside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +113,104 @@ pub enum Input {
     Refuse(RefuseStep),
     /// A step of the pool for long RPCs, outside the back end.
     Pool(PoolStep),
+    /// A step of the pace of an engine, outside the back end.
+    Pace(PaceStep),
+    /// A step of the lengths of an engine's turns, outside the back end.
+    LongTurn(LongTurnStep),
+    /// A step of early drop, outside the back end.
+    Early(EarlyStep),
+}
+
+/// A step of a pace, named after the methods of [`Pace`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PaceStep {
+    /// The configured service time is assumed.
+    Start(PaceConfig),
+    /// A turn has ended.
+    EndTurn {
+        /// Packets taken and RPCs served.
+        work: u32,
+        /// RPCs served.
+        served: u32,
+        /// RPCs that still wait.
+        waiting: u32,
+    },
+    /// So many turns without work or waiting RPCs have ended, and none changed the bound.
+    Idle {
+        /// The number of turns, at most [`IDLE_TURNS_MAX`].
+        turns: u32,
+    },
+    /// The handler has served this turn's RPCs.
+    EndServing {
+        /// The time that they took.
+        took: Span,
+        /// The number of RPCs.
+        served: u32,
+        /// The most that there could have been.
+        most: u32,
+    },
+    /// The ingress of a turn has ended.
+    EndIngress {
+        /// The packets turned away in it.
+        turned_away: u32,
+    },
+    /// The turn shows no service time.
+    LeaveOut,
+    /// The thread has rested.
+    HasRested,
+    /// The turn's time went into RPCs that have not ended.
+    Unfinished,
+    /// RPCs are to be served after an ingress of this length, most of it refusals.
+    BesideRefusals {
+        /// The length.
+        ingress: Span,
+    },
+}
+
+/// The most idle turns in one line of a log.
+pub const IDLE_TURNS_MAX: u32 = 1 << 20;
+
+/// A step of the lengths of turns, named after the methods of [`LongTurn`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongTurnStep {
+    /// No turn has been long.
+    Start {
+        /// The latency target.
+        slo: Span,
+    },
+    /// A turn has ended.
+    End {
+        /// Its length, unless it found nothing.
+        elapsed: Option<Span>,
+    },
+}
+
+/// A step of early drop, named after the methods of [`EarlyDrop`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyStep {
+    /// No client is heavy.
+    Start {
+        /// The most clients with a rule.
+        clients_max: u16,
+    },
+    /// A datagram has come.
+    Note {
+        /// The client's address.
+        peer: SocketAddr,
+        /// Its number.
+        snid: NodeId,
+        /// The datagram's bytes.
+        came: u32,
+        /// Those of requests without service or NACK, at most as many.
+        lost: u32,
+    },
+    /// A turn has ended.
+    EndTurn {
+        /// Whether nothing came and nothing waits.
+        is_idle: bool,
+    },
+    /// All rules are to be removed.
+    End,
 }
 
 /// A step of a pool, named after the methods of [`Pool`].
@@ -122,6 +224,13 @@ pub enum PoolStep {
     Next,
     /// A thread has served an RPC, in this time.
     End(Span),
+    /// The client of an RPC may wait no more: see [`ending::over`].
+    Over {
+        /// Until when the client waits, or [`ending::NEVER`].
+        deadline: Timestamp,
+        /// Whether it has cancelled the RPC.
+        is_cancelled: bool,
+    },
 }
 
 /// A step of an engine's refusals, named after the methods of [`Refusals`].
@@ -191,6 +300,16 @@ pub enum Decision {
     First,
     /// The same among the others.
     Last,
+    /// The queue's new bound.
+    Bound(u32),
+    /// So many RPCs are served before their answers leave together.
+    Together(u32),
+    /// For so long the next turn may serve.
+    Serves(Span),
+    /// A part of a client's datagrams passes.
+    Pass(DropRule<SocketAddr>),
+    /// All datagrams of all clients pass.
+    PassAll,
 }
 
 impl From<Judged> for Decision {
@@ -208,6 +327,21 @@ impl Decision {
     #[must_use]
     pub const fn nack(reason: NackReason) -> Self {
         Self::Packet(Verdict::Nack { reason })
+    }
+
+    /// So many RPCs of a turn.
+    #[must_use]
+    pub fn together(rpcs: usize) -> Self {
+        Self::Together(u32::try_from(rpcs).unwrap_or(u32::MAX))
+    }
+
+    /// New rules of early drop.
+    #[must_use]
+    pub fn rules(rules: &[DropRule<SocketAddr>]) -> Vec<Self> {
+        match rules {
+            [] => alloc::vec![Self::PassAll],
+            rules => rules.iter().copied().map(Self::Pass).collect(),
+        }
     }
 }
 
@@ -256,7 +390,10 @@ impl Input {
             | Self::GiveBack { .. }
             | Self::Keep { .. }
             | Self::Refuse(_)
-            | Self::Pool(_) => {}
+            | Self::Pool(_)
+            | Self::Pace(_)
+            | Self::LongTurn(_)
+            | Self::Early(_) => {}
         }
         None
     }

@@ -8,8 +8,10 @@ use crate::backend::Backend;
 use crate::config::text::ParseConfigError;
 use crate::config::{BackendConfig, ConfigError};
 use crate::dispatch::CustomPolicy;
+use crate::time::Timestamp;
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// The first words of a log; the configuration follows.
@@ -86,8 +88,7 @@ pub fn replay_through<D: Decides>(
 /// The decisions about a logged input: the answer, and as much of what is pending as the log asked
 /// for. Call it for each line in order.
 pub fn decide_again<D: Decides>(decider: &mut D, beside: &mut Beside, logged: &LogLine) -> Vec<Decision> {
-    let answer = decider.apply(logged.at, logged.input).or_else(|| beside.decide(logged.at, logged.input));
-    let mut decisions: Vec<_> = answer.into_iter().collect();
+    let mut decisions = answer(decider, beside, logged.at, logged.input);
     if matches!(logged.input, Input::Pull { .. }) {
         // A core that got nothing must not receive what was meant for another core.
         return decisions;
@@ -107,9 +108,20 @@ pub fn decide_again<D: Decides>(decider: &mut D, beside: &mut Beside, logged: &L
         | Decision::Fits
         | Decision::Refusal(_)
         | Decision::First
-        | Decision::Last => None,
+        | Decision::Last
+        | Decision::Bound(_)
+        | Decision::Together(_)
+        | Decision::Serves(_)
+        | Decision::Pass(_)
+        | Decision::PassAll => None,
     }));
     decisions
+}
+
+/// The decisions about an input before anything is polled: those of the back end, or of the
+/// machines outside it.
+pub(super) fn answer<D: Decides>(decider: &mut D, beside: &mut Beside, at: Timestamp, input: Input) -> Vec<Decision> {
+    decider.apply(at, input).map_or_else(|| beside.decide(at, input), |answer| vec![answer])
 }
 
 fn compare(line: usize, logged: &LogLine, decisions: Vec<Decision>) -> Result<(), Difference> {

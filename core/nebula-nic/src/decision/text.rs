@@ -1,6 +1,9 @@
 //! Parses and writes inputs and decisions.
 
+mod engine;
+
 use super::line::{Decision, Input, LogLine, PoolStep, RefuseStep, TurnStep};
+use crate::early_drop::DropRule;
 use crate::ending::NEVER;
 use crate::fair_share::{Sources, Tenants};
 use crate::id::{CoreId, GroupId, NodeId, RpcKey, Slot, SlotRange, TransferId};
@@ -47,12 +50,8 @@ impl fmt::Display for Input {
             Self::Steal { core, queues } => write!(f, "steal core={} queues={queues:x}", core.0),
             Self::Turn { core, step } => write!(f, "turn core={} {step}", core.0),
             Self::Over { rpc, deadline, is_cancelled } => {
-                write!(f, "over {rpc} deadline=")?;
-                match *deadline {
-                    NEVER => f.write_str("never")?,
-                    deadline => write!(f, "{}", deadline.as_ps())?,
-                }
-                write!(f, " cancelled={}", u8::from(*is_cancelled))
+                write!(f, "over {rpc} ")?;
+                write_patience(f, *deadline, *is_cancelled)
             }
             Self::Crowd { rpc, host, bytes } => write!(f, "crowd {rpc} host={host} bytes={bytes}"),
             Self::Hold { host, slots } => write!(f, "hold host={host} slots={slots}"),
@@ -69,8 +68,25 @@ impl fmt::Display for Input {
             Self::Pool(PoolStep::Judge(client)) => write!(f, "pool client={}", client.0),
             Self::Pool(PoolStep::Next) => f.write_str("pool next"),
             Self::Pool(PoolStep::End(took)) => write!(f, "pool end took_ps={}", took.as_ps()),
+            Self::Pool(PoolStep::Over { deadline, is_cancelled }) => {
+                f.write_str("pool over ")?;
+                write_patience(f, *deadline, *is_cancelled)
+            }
+            Self::Pace(step) => write!(f, "pace {step}"),
+            Self::LongTurn(step) => write!(f, "long-turn {step}"),
+            Self::Early(step) => write!(f, "early {step}"),
         }
     }
+}
+
+/// How long a client waits.
+fn write_patience(f: &mut fmt::Formatter<'_>, deadline: Timestamp, is_cancelled: bool) -> fmt::Result {
+    f.write_str("deadline=")?;
+    match deadline {
+        NEVER => f.write_str("never")?,
+        deadline => write!(f, "{}", deadline.as_ps())?,
+    }
+    write!(f, " cancelled={}", u8::from(is_cancelled))
 }
 
 impl fmt::Display for TurnStep {
@@ -116,6 +132,11 @@ impl fmt::Display for Decision {
             Self::Refusal(Refusal::Silent) => f.write_str("silent"),
             Self::First => f.write_str("first"),
             Self::Last => f.write_str("last"),
+            Self::Bound(bound) => write!(f, "bound={bound}"),
+            Self::Together(rpcs) => write!(f, "together={rpcs}"),
+            Self::Serves(span) => write!(f, "serves_ps={}", span.as_ps()),
+            Self::Pass(DropRule { peer, snid, pass }) => write!(f, "pass peer={peer} client={} part={pass}", snid.0),
+            Self::PassAll => f.write_str("pass-all"),
         }
     }
 }
@@ -206,11 +227,8 @@ fn input(words: &mut Words<'_>) -> Result<Input, &'static str> {
         "turn" => Ok(Input::Turn { core: CoreId(words.named("core")?), step: turn_step(words)? }),
         "over" => {
             let rpc = rpc(words.next("SNID.TID")?)?;
-            let deadline = match words.value_of("deadline")? {
-                "never" => NEVER,
-                ps => ps.parse().map(Timestamp::from_ps).map_err(|_| "deadline=PICOSECONDS or deadline=never")?,
-            };
-            Ok(Input::Over { rpc, deadline, is_cancelled: words.flag("cancelled")? })
+            let (deadline, is_cancelled) = patience(words)?;
+            Ok(Input::Over { rpc, deadline, is_cancelled })
         }
         "crowd" => {
             let rpc = rpc(words.next("SNID.TID")?)?;
@@ -221,14 +239,18 @@ fn input(words: &mut Words<'_>) -> Result<Input, &'static str> {
         "keep" => Ok(Input::Keep { held: words.named("held")?, bytes: words.named("bytes")? }),
         "refuse" => refuse_step(words).map(Input::Refuse),
         "pool" => pool_step(words).map(Input::Pool),
-        _ => Err(
-            "packet, free, type, timeout, peer-gone, queue-bound, poll, pull, steal, turn, over, crowd, hold, give-back, keep, refuse or pool",
-        ),
+        "pace" => engine::pace_step(words).map(Input::Pace),
+        "long-turn" => engine::long_turn_step(words).map(Input::LongTurn),
+        "early" => engine::early_step(words).map(Input::Early),
+        _ => Err(concat!(
+            "packet, free, type, timeout, peer-gone, queue-bound, poll, pull, steal, turn, over, crowd, hold, ",
+            "give-back, keep, refuse, pool, pace, long-turn or early"
+        )),
     }
 }
 
 fn pool_step(words: &mut Words<'_>) -> Result<PoolStep, &'static str> {
-    let first = words.next("start, client=N, next or end")?;
+    let first = words.next("start, client=N, next, end or over")?;
     if let Some(client) = first.strip_prefix("client=") {
         return client.parse().map(|client| PoolStep::Judge(NodeId(client))).map_err(|_| "client=SNID");
     }
@@ -250,8 +272,20 @@ fn pool_step(words: &mut Words<'_>) -> Result<PoolStep, &'static str> {
         }
         "next" => Ok(PoolStep::Next),
         "end" => Ok(PoolStep::End(Span::from_ps(words.named("took_ps")?))),
-        _ => Err("start, client=N, next or end"),
+        "over" => {
+            let (deadline, is_cancelled) = patience(words)?;
+            Ok(PoolStep::Over { deadline, is_cancelled })
+        }
+        _ => Err("start, client=N, next, end or over"),
     }
+}
+
+fn patience(words: &mut Words<'_>) -> Result<(Timestamp, bool), &'static str> {
+    let deadline = match words.value_of("deadline")? {
+        "never" => NEVER,
+        ps => ps.parse().map(Timestamp::from_ps).map_err(|_| "deadline=PICOSECONDS or deadline=never")?,
+    };
+    Ok((deadline, words.flag("cancelled")?))
 }
 
 fn refuse_step(words: &mut Words<'_>) -> Result<RefuseStep, &'static str> {
@@ -295,8 +329,8 @@ fn packet(words: &mut Words<'_>) -> Result<Header, &'static str> {
 
 fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
     let first = words.next("a decision")?;
-    if let Some(victim) = first.strip_prefix("victim=") {
-        return victim.parse().map(|core| Decision::Victim(CoreId(core))).map_err(|_| "victim=CORE");
+    if let Some((name, value)) = first.split_once('=') {
+        return named_decision(name, value);
     }
     match first {
         "write" => write(words).map(Decision::Packet),
@@ -319,9 +353,24 @@ fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
         "silent" => Ok(Decision::Refusal(Refusal::Silent)),
         "first" => Ok(Decision::First),
         "last" => Ok(Decision::Last),
-        _ => Err(
-            "write, nack, drop, freed, refused, foreign, abandoned, dispatch, victim=CORE, begin, resume, runs, suspended, fits, answered, silent, first or last",
-        ),
+        "pass" => engine::pass(words),
+        "pass-all" => Ok(Decision::PassAll),
+        _ => Err(concat!(
+            "write, nack, drop, freed, refused, foreign, abandoned, dispatch, victim=CORE, begin, resume, runs, ",
+            "suspended, fits, answered, silent, first, last, bound=N, together=N, serves_ps=N, pass or pass-all"
+        )),
+    }
+}
+
+/// A decision of one word, `NAME=VALUE`.
+fn named_decision(name: &str, value: &str) -> Result<Decision, &'static str> {
+    let number = |expected| value.parse().map_err(|_| expected);
+    match name {
+        "victim" => value.parse().map(|core| Decision::Victim(CoreId(core))).map_err(|_| "victim=CORE"),
+        "bound" => number("bound=N").map(Decision::Bound),
+        "together" => number("together=N").map(Decision::Together),
+        "serves_ps" => value.parse().map(|ps| Decision::Serves(Span::from_ps(ps))).map_err(|_| "serves_ps=N"),
+        _ => Err("victim=CORE, bound=N, together=N or serves_ps=N"),
     }
 }
 

@@ -29,7 +29,7 @@ pub const RPCS_MAX: u32 = 8192;
 const REFUSALS_PER_LOOK: u32 = 16;
 
 /// The lengths of the last turns, from which that of the next follows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LongTurn {
     slo: Span,
     last: Span,
@@ -52,8 +52,8 @@ impl LongTurn {
     /// How long after its beginning the next turn may serve what it reads.
     #[must_use]
     pub fn serves(&self) -> Span {
-        let before = self.last.max(self.mean).as_ps() + self.slo.as_ps() / QUEUE_SHARE;
-        Span::from_ps(self.percent(BOTH_PERCENT).as_ps().saturating_sub(before)).min(self.percent(SERVES_PERCENT))
+        let before = self.last.max(self.mean) + Span::from_ps(self.slo.as_ps() / QUEUE_SHARE);
+        (self.percent(BOTH_PERCENT) - before).min(self.percent(SERVES_PERCENT))
     }
 
     /// For how long a turn may serve in any case.

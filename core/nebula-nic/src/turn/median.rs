@@ -40,7 +40,7 @@ impl Median {
     /// `rpcs` RPCs took `time` together.
     #[inline(always)]
     pub fn add(&mut self, time: Span, rpcs: u64) {
-        self.time_ps += time.as_ps();
+        self.time_ps = self.time_ps.saturating_add(time.as_ps());
         self.rpcs += rpcs;
         if self.rpcs >= BATCH || self.time_ps >= BATCH_PS {
             self.end_batch();

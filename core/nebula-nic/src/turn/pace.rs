@@ -218,12 +218,15 @@ impl Pace {
         Span::from_ps(2_000_000 + self.work * EXPLAINED_FACTOR * self.service().as_ps())
     }
 
-    /// Notes that the thread rested until `now`, which is no service of a worker on it.
-    pub fn has_rested(&mut self, now: Timestamp) {
+    /// Notes that the thread rested until `now`, which is no service of a worker on it. Returns
+    /// whether the next service time begins then.
+    pub fn has_rested(&mut self, now: Timestamp) -> bool {
         self.has_rested = true;
-        if self.turn_ended.is_some() && !self.has_waited {
+        let moves = self.turn_ended.is_some() && !self.has_waited;
+        if moves {
             self.turn_ended = Some(now);
         }
+        moves
     }
 
     /// Notes that this turn's time went into an RPC that has not ended.

@@ -14,7 +14,7 @@ impl<T: Transport> Engine<T> {
         // While workers serve, rings may stay unread: a long time between two turns is no gap then.
         let counters = self.intake.backend.counters();
         if has_rested || counters.dispatched > counters.freed {
-            self.pace.has_rested(self.now());
+            self.pace.has_rested(self.clock.started, &mut self.intake.recorder);
         }
         let now = self.begin_turn();
         let served = usize::from(freed.is_some());
@@ -33,7 +33,7 @@ impl<T: Transport> Engine<T> {
 
     /// Frees what a worker has served that does not take the next RPC at once.
     pub(crate) fn take_back(&mut self, freed: Served) {
-        self.pace.has_rested(self.now());
+        self.pace.has_rested(self.clock.started, &mut self.intake.recorder);
         let now = self.begin_turn();
         self.free(now, freed);
         self.flush(now);

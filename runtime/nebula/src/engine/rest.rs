@@ -32,7 +32,7 @@ impl<T: Transport> Engine<T> {
             // Time at rest is no gap.
             self.clock.ticks = self.clock.watch.ticks();
             self.clock.started = Timestamp::from_ps(self.clock.watch.at_ps(self.clock.ticks));
-            self.pace.has_rested(self.clock.started);
+            self.pace.has_rested(self.clock.started, &mut self.intake.recorder);
         }
     }
 

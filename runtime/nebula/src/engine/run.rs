@@ -63,10 +63,11 @@ impl Engine<Rings> {
     #[cold]
     fn note_refusals(&mut self, at_once: u32) {
         if at_once > 0 {
-            return self.pace.leave_out_turn();
+            return self.pace.leave_out_turn(self.clock.started, &mut self.intake.recorder);
         }
         let now = Timestamp::from_ps(self.clock.watch.now_ps());
-        self.pace.end_ingress(now, self.intake.refusals.turned_away());
+        let turned_away = self.intake.refusals.turned_away();
+        self.pace.end_ingress(now, turned_away, &mut self.intake.recorder);
     }
 
     /// Serves within the rest of a turn that has served `before` RPCs. Returns their number.
@@ -127,7 +128,8 @@ impl<T: Transport> Engine<T> {
         let packets = self.transport.poll(now, &mut self.intake, &mut timed);
         let (served, time) = (timed.worker.served as usize, Span::from_ps(timed.time_ps));
         if served > 0 {
-            self.pace.end_serving(time, served, if T::SENDS_AT_ONCE { served } else { most as usize });
+            let most = if T::SENDS_AT_ONCE { served } else { most as usize };
+            self.pace.end_serving(now, time, (served, most), &mut self.intake.recorder);
         }
         Polled { packets, served }
     }

@@ -1,5 +1,6 @@
 //! The engine, and the beginning and end of its turns.
 
+use super::paced::{LoggedPace, begin_long_turns, end_long_turn};
 use super::recent::Recent;
 use crate::config::error::{LogError, ServeError};
 use crate::config::kind::Kind;
@@ -16,7 +17,7 @@ use crate::rpc::rpc_types::RpcTypes;
 use crate::status::{Meter, Status, StatusPage};
 use crate::yielding::Yielding;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
-use nebula_nic::turn::{Bounds, LongTurn, Pace, Refusals, long_turn};
+use nebula_nic::turn::{Bounds, LongTurn, Refusals, long_turn};
 use nebula_nic::{Backend, NackReason, Span, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub(crate) struct Engine<T> {
     /// poll.
     pub(super) intake: Intake,
     pub(super) links: Vec<WorkerLink>,
-    pub(super) pace: Pace,
+    pub(super) pace: LoggedPace,
     pub(super) clock: TurnClock,
     pub(super) rest: Rest,
     pub(super) report: Report,
@@ -138,7 +139,7 @@ impl<T: Transport> Engine<T> {
         let all_slots = neighbors.as_ref().map(|neighbors| slots * neighbors.groups());
         let payloads = Payloads::new(slots, backend.first_slot(), all_slots)?;
         let log = |path| log(path, &backend, neighbors.as_deref(), parts.log_error);
-        let recorder = config.decision_log.as_deref().map(log).transpose()?;
+        let mut recorder = config.decision_log.as_deref().map(log).transpose()?;
         let serves_at_once = config.may_serve_at_once() && backend.takes_bursts();
         // A worker on this thread prefetches fresh RPCs; one that serves runs does so in each run.
         let serves_runs = T::SERVES_RUNS && serves_at_once;
@@ -146,6 +147,8 @@ impl<T: Transport> Engine<T> {
         let watch = parts.watch;
         let ticks = watch.ticks();
         let started = Timestamp::from_ps(watch.at_ps(ticks));
+        let pace = LoggedPace::new(queueing.pace(), started, &mut recorder);
+        let long_turn = has_long_turns.then(|| begin_long_turns(config.slo, started, &mut recorder));
         Ok(Self {
             transport: parts.transport,
             intake: Intake::new(
@@ -157,7 +160,7 @@ impl<T: Transport> Engine<T> {
                 notes_fresh,
             ),
             links: parts.links,
-            pace: Pace::new(queueing.pace()),
+            pace,
             clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0 },
             rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false, yielding: Yielding::new() },
             report: Report {
@@ -180,7 +183,7 @@ impl<T: Transport> Engine<T> {
             served: 0,
             may_serve_runs: serves_runs,
             may_serve_at_once: serves_at_once,
-            long_turn: has_long_turns.then(|| LongTurn::new(config.slo)),
+            long_turn,
             turn_rpcs_max: config.turn_rpcs_max.clamp(1, RPCS_PER_TURN),
             stop: parts.stop,
             workers: parts.workers,
@@ -197,7 +200,8 @@ impl<T: Transport> Engine<T> {
             && let Some(turn) = &mut self.long_turn
         {
             let has_worked = self.clock.idle_since.is_none() && self.report.turns > 0;
-            turn.end(has_worked.then(|| now - self.clock.started));
+            let elapsed = has_worked.then(|| now - self.clock.started);
+            end_long_turn(turn, now, elapsed, &mut self.intake.recorder);
         }
         (self.clock.started, self.clock.ticks) = (now, ticks);
         self.collect_choices(now);
@@ -226,7 +230,7 @@ impl<T: Transport> Engine<T> {
         let work = packets + served;
         let waiting = self.intake.backend.queue_depth();
         self.report.recent.end_turn(work, waiting);
-        if let Some(bound) = self.pace.end_turn(now, work, served, waiting)
+        if let Some(bound) = self.pace.end_turn(now, (work, served), waiting, &mut self.intake.recorder)
             && !self.drain.is_on
         {
             self.set_queue_bound(now, bound);
@@ -366,7 +370,7 @@ impl<T: Transport> Engine<T> {
 
     /// Notes that the worker on this thread has spent time on an unfinished RPC.
     pub(crate) fn note_unfinished(&mut self) {
-        self.pace.note_unfinished();
+        self.pace.note_unfinished(self.clock.started, &mut self.intake.recorder);
     }
 
     /// For an inline worker: ends a turn that included its serving.
@@ -387,10 +391,12 @@ impl<T: Transport> Engine<T> {
     pub(crate) fn end_serving(&mut self, began: u64, served: usize, most: usize) {
         if T::MAKES_SYSTEM_CALLS && served > 0 {
             let time = Span::from_ps(self.clock.watch.now_ps().saturating_sub(began));
-            self.pace.end_serving(time, served, if T::SENDS_AT_ONCE { served } else { most });
+            let most = if T::SENDS_AT_ONCE { served } else { most };
+            self.pace.end_serving(self.clock.started, time, (served, most), &mut self.intake.recorder);
             let turned_away = self.intake.refusals.turned_away();
             if turned_away > 0 {
-                self.pace.end_ingress(Timestamp::from_ps(began), turned_away);
+                let began = Timestamp::from_ps(began);
+                self.pace.end_ingress(began, turned_away, &mut self.intake.recorder);
             }
         }
     }
@@ -402,7 +408,7 @@ impl<T: Transport> Engine<T> {
 
     /// RPCs that an inline worker serves before it sends answers: fewer if each takes long.
     #[inline(always)]
-    pub(crate) fn rpcs_per_turn(&self) -> usize {
+    pub(crate) fn rpcs_per_turn(&mut self) -> usize {
         match self.intake.refusals.turned_away() {
             _ if !T::MAKES_SYSTEM_CALLS => self.turn_rpcs_max as usize,
             // All RPCs within the bound: each client's answers then take one system call.
@@ -422,9 +428,9 @@ impl<T: Transport> Engine<T> {
 
     /// The ingress has taken its time until now.
     #[cold]
-    fn rpcs_beside_refusals(&self) -> usize {
+    fn rpcs_beside_refusals(&mut self) -> usize {
         let now = Timestamp::from_ps(self.clock.watch.now_ps());
-        self.pace.rpcs_beside_refusals(now - self.clock.started)
+        self.pace.rpcs_beside_refusals(now, now - self.clock.started, &mut self.intake.recorder)
     }
 
     pub(crate) fn is_over(&self) -> bool {

@@ -5,7 +5,7 @@
 //! It is for checking the runtime: it allocates and writes, and costs far more than decisions.
 
 use crate::config::error::LogError;
-use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine, RefuseStep};
+use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine, IDLE_TURNS_MAX, PaceStep, RefuseStep};
 use nebula_nic::schedule::{Migration, RpcType, Thresholds};
 use nebula_nic::turn::{Refusal, Refusals};
 use nebula_nic::{
@@ -52,7 +52,7 @@ impl Recorder {
         Ok(Self { path: path.to_owned(), out: Some(out), error, pending: None, has_refused: false })
     }
 
-    fn note(&mut self, at: Timestamp, input: Input, decisions: Vec<Decision>) {
+    pub(crate) fn note(&mut self, at: Timestamp, input: Input, decisions: Vec<Decision>) {
         self.note_of_group(at, GroupInput::Nic(input), decisions.into_iter().map(GroupDecision::Nic).collect());
     }
 
@@ -166,6 +166,34 @@ impl Recorder {
     fn begin_refusals(&mut self, at: Timestamp, refusals: &Refusals) {
         if !std::mem::replace(&mut self.has_refused, true) {
             self.outside(at, Input::Refuse(RefuseStep::Start { each: refusals.each() }), None);
+        }
+    }
+
+    /// A turn has ended in which the engine found nothing. Such turns in a row make one line.
+    #[cold]
+    pub(crate) fn idle_turn(&mut self, now: Timestamp) {
+        match self.idle_turns() {
+            Some((at, turns)) if *turns < IDLE_TURNS_MAX => (*at, *turns) = (now, *turns + 1),
+            _ => self.outside(now, Input::Pace(PaceStep::Idle { turns: 1 }), None),
+        }
+    }
+
+    /// The engine has rested until `now`, which is as if its last idle turn had ended then.
+    #[cold]
+    pub(crate) fn has_rested(&mut self, now: Timestamp) {
+        match self.idle_turns() {
+            Some((at, _)) => *at = now,
+            None => self.outside(now, Input::Pace(PaceStep::HasRested), None),
+        }
+    }
+
+    /// The time and the number of the idle turns of the latest line, if it has some.
+    fn idle_turns(&mut self) -> Option<(&mut Timestamp, &mut u32)> {
+        match &mut self.pending {
+            Some(GroupLine { at, input: GroupInput::Nic(Input::Pace(PaceStep::Idle { turns })), .. }) => {
+                Some((at, turns))
+            }
+            _ => None,
         }
     }
 

@@ -21,7 +21,7 @@ use crate::transport::udp::source::SOURCES;
 use nebula_nic::decision::PoolStep;
 use nebula_nic::fair_share::Judged;
 use nebula_nic::pool::{self, PoolConfig};
-use nebula_nic::{Decision, Input, NodeId, Span, Timestamp};
+use nebula_nic::{Decision, Input, NackReason, NodeId, Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::shared::SharedMemory;
 use std::collections::VecDeque;
@@ -220,9 +220,19 @@ impl Pool {
         let mut answer = Answer::new(u32::MAX);
         while let Some(job) = self.next(&clock) {
             let began = clock.now_ps();
-            serve(job, service, &mut answer, began);
+            self.serve(job, service, &mut answer, began);
             self.end(Span::from_ps(clock.now_ps().saturating_sub(began)));
         }
+    }
+
+    /// Serves an RPC, unless its client has given up.
+    fn serve(&self, job: Job, service: &dyn Service, answer: &mut Answer, now_ps: u64) {
+        answer.reset_for(job.later.capacity_bytes(), job.later.asker());
+        let now = Timestamp::from_ps(now_ps);
+        let Some(reason) = answer.ending.over(|| now) else { return serve(job, service, answer) };
+        let (deadline, is_cancelled) = (answer.ending.deadline, reason == NackReason::Cancelled);
+        self.note(Some(now), PoolStep::Over { deadline, is_cancelled }, Some(Decision::nack(reason)));
+        job.later.nack(reason);
     }
 
     fn next(&self, clock: &Clock) -> Option<Job> {
@@ -276,12 +286,8 @@ impl State {
     }
 }
 
-/// Runs the handler, unless the client has given up, and sends the result.
-fn serve(Job { request, later }: Job, service: &dyn Service, answer: &mut Answer, now_ps: u64) {
-    answer.reset_for(later.capacity_bytes(), later.asker());
-    if let Some(reason) = answer.ending.over(|| Timestamp::from_ps(now_ps)) {
-        return later.nack(reason);
-    }
+/// Runs the handler and sends the result.
+fn serve(Job { request, later }: Job, service: &dyn Service, answer: &mut Answer) {
     let laters = Laters::of(later);
     // The client does not matter: the RPC was accepted already.
     let may_wait = MayWait { laters: &laters, client: NodeId(0), ring: None };

@@ -30,3 +30,4 @@ mod outcomes;
 mod granting;
 mod incomplete;
 mod outbox;
+mod logged_early_drop;

@@ -110,7 +110,7 @@ impl<T: InlineTransport> Source for Inline<T> {
         self.engine.uncount_served();
     }
 
-    fn begin_serving(&self) -> Serving {
+    fn begin_serving(&mut self) -> Serving {
         Serving { most: self.engine.rpcs_per_turn(), began_ps: self.engine.begin_serving() }
     }
 

@@ -64,7 +64,7 @@ pub(crate) trait Source: Debug + Send {
     fn uncount(&mut self) {}
 
     /// Begins to serve RPCs one by one.
-    fn begin_serving(&self) -> Serving {
+    fn begin_serving(&mut self) -> Serving {
         Serving { most: RPCS_PER_TURN as usize, began_ps: 0 }
     }
 

@@ -5,6 +5,7 @@ use crate::backend::Backend;
 use crate::backend::group::{Adoption, GroupConfigError};
 use crate::decision::beside::Beside;
 use crate::decision::line::{Decision, Input};
+use crate::decision::replay::answer;
 use crate::decision::text::ParseDecisionError;
 use crate::schedule::altocumulus::manager::{Manager, ManagerConfigError};
 use crate::time::Timestamp;
@@ -103,7 +104,7 @@ impl Replay {
     fn answer(&mut self, at: Timestamp, input: &GroupInput) -> Vec<GroupDecision> {
         let Self { backend, manager, .. } = self;
         let one = match input {
-            GroupInput::Nic(input) => self.answer_to_nic(at, input),
+            GroupInput::Nic(input) => return self.answer_to_nic(at, input),
             GroupInput::Manage { waiting, published } => {
                 let mut lengths = published.iter();
                 let migrations = manager.decide(at, *waiting, |_| lengths.next().map_or(0, |length| length.1));
@@ -128,11 +129,11 @@ impl Replay {
         one.into_iter().collect()
     }
 
-    fn answer_to_nic(&mut self, at: Timestamp, input: &Input) -> Option<GroupDecision> {
-        let answer = input.apply(&mut self.backend, at).or_else(|| self.beside.decide(at, *input));
-        if let Some(Decision::Packet(Verdict::Write { complete: true, .. })) = answer {
+    fn answer_to_nic(&mut self, at: Timestamp, input: &Input) -> Vec<GroupDecision> {
+        let answers = answer(&mut self.backend, &mut self.beside, at, *input);
+        if let Some(Decision::Packet(Verdict::Write { complete: true, .. })) = answers.first() {
             self.manager.handle_arrival(at);
         }
-        answer.map(GroupDecision::Nic)
+        answers.into_iter().map(GroupDecision::Nic).collect()
     }
 }

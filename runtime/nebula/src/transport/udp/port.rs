@@ -10,6 +10,7 @@ use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind, KIND_AT, SN
 use super::granting::GRANTS;
 use super::handshake::{Hello, Reason, Refused, Tokens, Welcome, derived, echo_of, half};
 use super::key_box::KeyBox;
+use super::logged_early_drop::LoggedEarlyDrop;
 use super::numbers::Numbers;
 use super::outbox::Outbox;
 use super::requests::{Memory, Peer};
@@ -24,9 +25,8 @@ use crate::nic::transport::Transport;
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::recipient::{Cover, KeyId, Recipient};
 use crate::status::Status;
-use nebula_nic::early_drop::{DropRule, EarlyDrop};
+use nebula_nic::early_drop::DropRule;
 use nebula_nic::{Abandoned, BackendConfig, NodeId, RpcKey, Sources, Span, Timestamp};
-use nebula_sys::udp::DROP_RULES_MAX;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) struct UdpPort {
     validation: Validation,
     memory: Memory,
     outbox: Outbox,
-    early_drop: EarlyDrop<SocketAddr>,
+    early_drop: LoggedEarlyDrop,
     keys: Arc<KeyBox>,
     /// Senders of bytes in this turn that no client sends.
     strange: Vec<Route>,
@@ -127,7 +127,7 @@ impl UdpPort {
             memory,
             validation,
             outbox,
-            early_drop: EarlyDrop::new(DROP_RULES_MAX),
+            early_drop: LoggedEarlyDrop::new(),
             keys,
             strange: Vec::new(),
             counted: (0, false),
@@ -156,7 +156,8 @@ impl Transport for UdpPort {
                     && intake.turns_away_all(now, number)
                 {
                     // Opening it costs most. The unchecked number decides only about this drop.
-                    early_drop.note(now, route.peer, snid, bytes as u64, bytes as u64);
+                    let lost = bytes as u64;
+                    early_drop.note(now, route.peer, snid, (lost, lost), &mut intake.recorder);
                     return memory.leave_unread(bytes, intake);
                 }
                 match validation.open(now, route, datagram) {
@@ -169,7 +170,8 @@ impl Transport for UdpPort {
                         let unanswered = memory.unanswered() - unanswered;
                         if unanswered > 0 || !early_drop.is_idle() {
                             let lost = bytes as u64 * unanswered / taken.max(1) as u64;
-                            early_drop.note(now, route.peer, peer.recipient.snid, bytes as u64, lost);
+                            let snid = peer.recipient.snid;
+                            early_drop.note(now, route.peer, snid, (bytes as u64, lost), &mut intake.recorder);
                         }
                     }
                     // Anti-amplification: an unvalidated address gets no more bytes than it sent.
@@ -189,10 +191,11 @@ impl Transport for UdpPort {
         if memory.granting.is_due(now) {
             memory.grant(now, outbox);
         }
-        if !early_drop.is_idle()
-            && let Some(rules) = early_drop.end_turn(now, packets == 0 && intake.backend.queue_depth() == 0)
-        {
-            set_drop_rules(&mut **wire, rules);
+        if !early_drop.is_idle() {
+            let is_idle = packets == 0 && intake.backend.queue_depth() == 0;
+            if let Some(rules) = early_drop.end_turn(now, is_idle, &mut intake.recorder) {
+                set_drop_rules(&mut **wire, rules);
+            }
         }
         // Only a wire of connections counts violations itself.
         if packets == 0 && self.validation.keeps_clients {
@@ -593,9 +596,9 @@ mod tests {
         );
         let (now, peer) = (Timestamp::ZERO + Span::from_secs(1), "127.0.0.2:9".parse().unwrap());
         for _ in 0..1000 {
-            port.early_drop.note(now, peer, NodeId(1), 1000, 1000);
+            port.early_drop.note(now, peer, NodeId(1), (1000, 1000), &mut None);
         }
-        let rules = port.early_drop.end_turn(now, false).map(<[_]>::to_vec).unwrap();
+        let rules = port.early_drop.end_turn(now, false, &mut None).map(<[_]>::to_vec).unwrap();
         set_drop_rules(&mut *port.wire, &rules);
         let parker = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
         for _ in 0..2 {
