@@ -34,6 +34,7 @@ use crate::tally::Tally;
 use crate::tally::of_tier::OfTier;
 use crate::upcoming::Upcoming;
 use calls::{At, Copy, Join, Part, What};
+use nebula_nic::ending::{NEVER, over};
 use nebula_nic::{NackReason, Span, Timestamp, Verdict};
 use nebula_requester::{Failover, Hedging, RetryPolicy, Servers};
 use nebula_workload::Seed;
@@ -230,11 +231,11 @@ impl<'a> Tiers<'a> {
     fn begin_copy(&mut self, now: Timestamp, key: Key) -> u64 {
         let Some(copy) = self.copies.get(key) else { return 0 };
         copy.queued_ps = (now - copy.received).as_ps();
-        let (is_late, is_measured) = (now >= copy.deadline, self.window.length.is_measured(copy.number));
-        if copy.part.is_none() || is_late {
+        if let Some(reason) = over(copy.deadline, copy.part.is_none(), || now) {
             copy.at = At::Skipped;
             let of_tier = &mut self.window.tally.by_tier[copy.tier];
-            *(if copy.part.is_none() { &mut of_tier.cancelled } else { &mut of_tier.late }) += u64::from(is_measured);
+            let count = if reason == NackReason::Cancelled { &mut of_tier.cancelled } else { &mut of_tier.late };
+            *count += u64::from(self.window.length.is_measured(copy.number));
             return 0;
         }
         copy.at = At::Core;
@@ -347,5 +348,3 @@ impl Stations for Tiers<'_> {
         self.window
     }
 }
-
-const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
