@@ -20,6 +20,8 @@ const WORDS: usize = 8;
 pub struct RingMemory {
     memory: SharedMemory,
     shape: Shape,
+    /// Whether there is a line behind the ring.
+    has_more: bool,
 }
 
 /// Lines of a slot's head, if it has so many.
@@ -46,6 +48,12 @@ impl Shape {
         let head = lines_each.min(HEAD_LINES);
         Self { mask: slots - 1, head, tail: lines_each - head }
     }
+
+    /// All lines of the ring.
+    #[inline(always)]
+    const fn lines(self) -> usize {
+        (self.mask as usize + 1) * (self.head as usize + self.tail as usize)
+    }
 }
 
 #[cfg(not(loom))]
@@ -58,13 +66,23 @@ impl RingMemory {
     #[must_use]
     pub fn new(memory: SharedMemory, slots: u32, lines_each: u32) -> Self {
         let shape = Shape::checked(slots, lines_each, memory.words().len());
-        Self { memory, shape }
+        let has_more = shape.lines() < memory.words().len() / WORDS;
+        Self { memory, shape, has_more }
     }
 
     /// All the memory, which may be longer than the ring.
     #[must_use]
     pub const fn memory(&self) -> &SharedMemory {
         &self.memory
+    }
+
+    /// The line behind the ring, if the memory has one.
+    #[inline(always)]
+    #[must_use]
+    pub fn behind(&self) -> Option<&Line> {
+        // SAFETY: `new` has found that the memory has this line, and it lives as long as `self`. A
+        // line has the layout of its words.
+        self.has_more.then(|| unsafe { &*self.lines().first.add(self.shape.lines()) })
     }
 
     /// The ring's slots.

@@ -6,6 +6,7 @@ mod call;
 mod ticket;
 mod connection;
 mod ring;
+mod bell;
 mod retained;
 mod one_sided;
 mod shm;

@@ -26,7 +26,7 @@ pub use counters::Status;
 pub use histogram::Histogram;
 pub(crate) use layout::Layout;
 pub(crate) use meter::{Meter, Served};
-pub(crate) use page::StatusPage;
+pub(crate) use page::{Asleep, StatusPage};
 pub use pool::PoolStatus;
 pub use reader::{CoreStatus, Gap, StatusReader};
 pub use sample::RpcSample;

@@ -38,6 +38,7 @@ mod peers;
 mod policies;
 mod pool;
 mod preemption;
+mod quiet;
 mod reply_room;
 mod status_page;
 mod steering;

@@ -41,7 +41,15 @@ impl Observer {
         let Endpoint::Shm(name) = &endpoint else {
             return Err(ConnectError::Endpoint(EndpointError::Scheme(endpoint.to_string())));
         };
-        let hello = Hello { version: VERSION, slots: SLOTS_MIN, sleeps: false, domain: 0, observes: true, maps: false };
+        let hello = Hello {
+            version: VERSION,
+            slots: SLOTS_MIN,
+            sleeps: false,
+            domain: 0,
+            observes: true,
+            maps: false,
+            has_bell: false,
+        };
         let ring::Connected { ring, welcome, status, .. } = ring::connect_saying(name, hello)?;
         let status = StatusReader::new(status, welcome.status_bytes as usize);
         Ok(Self { ring, status })

@@ -1,10 +1,11 @@
 //! The client's end of the ring: positions in use, where the next RPC is written, which answers
 //! have arrived.
 
+use super::bell::Bell;
 use crate::client::error::{ConnectError, SubmitError};
 use crate::config::client::ClientConfig;
 use crate::rpc::slot::{Geometry, HEADER_WORDS, Mark, SlotHeader, Slots, first_word, is_request, publish_whole};
-use crate::transport::shm::channel::{shared_bytes, sleep_word};
+use crate::transport::shm::channel::{quiet_word, shared_bytes, sleep_word};
 use crate::transport::shm::handshake::{self, Hello, Mappable, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
 use crate::yielding::Yielding;
@@ -104,6 +105,9 @@ pub(crate) struct Ring {
     waited_for: u32,
     waited_ticks: u64,
     yielding: Yielding,
+    bell: Option<Bell>,
+    /// The server's last word that it does not look here, for which the bell has rung.
+    rung_for: u64,
 }
 
 pub(crate) struct Connected {
@@ -118,7 +122,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Maps the ring that the server `name` grants. The server wakes a client that may sleep.
 pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Connected, ConnectError> {
     let &ClientConfig { slots, domain, one_sided: maps, .. } = config;
-    connect_saying(name, Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false, maps })
+    let hello = Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false, maps, has_bell: true };
+    connect_saying(name, hello)
 }
 
 pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, ConnectError> {
@@ -141,14 +146,19 @@ pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, Conn
     }
     let (message, fds) = handshake::receive(&socket).map_err(system)?.ok_or_else(unclear)?;
     let welcome = handshake::decode_answer(&message).ok_or_else(unclear)??;
-    let [memory, status] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| unclear())?;
-    let mut memory = SharedMemory::open(memory, shared_bytes(welcome.geometry, may_sleep))?;
+    let mut fds = fds.into_iter();
+    let (Some(memory), Some(status)) = (fds.next(), fds.next()) else { return Err(unclear()) };
+    let has_more = may_sleep || welcome.bells > 0;
+    let mut memory = SharedMemory::open(memory, shared_bytes(welcome.geometry, has_more))?;
+    let bells = fds.next().filter(|_| welcome.bells > 0);
+    let bell = bells.map(|bells| Bell::open(&welcome, bells, &status)).transpose()?;
     let status = ReadOnlyMemory::open(&status, welcome.status_bytes as usize)?;
     // The socket is the only descriptor that a client keeps.
     memory.close_fd();
     let regions =
         (0..welcome.regions).map(|_| receive_region(&socket).ok_or_else(unclear)).collect::<Result<_, _>>()?;
-    let ring = Ring { tells_cancels: welcome.cancels, ..Ring::new(memory, welcome.geometry, socket, may_sleep) };
+    let ring = Ring::new(memory, welcome.geometry, socket, may_sleep);
+    let ring = Ring { tells_cancels: welcome.cancels, bell, ..ring };
     Ok(Connected { ring, welcome, status, regions })
 }
 
@@ -197,6 +207,8 @@ impl Ring {
             waited_for: 0,
             waited_ticks: 0,
             yielding: Yielding::new(),
+            bell: None,
+            rung_for: 0,
         }
     }
 
@@ -246,6 +258,24 @@ impl Ring {
         position
     }
 
+    /// Rings after a request was written, if the server does not look at this ring by itself.
+    #[inline(always)]
+    fn announce(&mut self) {
+        let quiet = quiet_word(&self.memory).map_or(0, |word| word.load(Ordering::Relaxed));
+        if quiet != 0 {
+            self.ring_bell(quiet);
+        }
+    }
+
+    /// Rings once, although further requests may follow before the server has heard it.
+    #[cold]
+    fn ring_bell(&mut self, quiet: u64) {
+        if let Some(bell) = self.bell.as_ref().filter(|_| quiet != self.rung_for) {
+            self.rung_for = quiet;
+            bell.ring(&self.socket);
+        }
+    }
+
     /// Sends an RPC of one packet that lies in the first line of its slot, which must be free.
     #[inline(always)]
     pub(crate) fn send_line(&mut self, token: u64, sizes: u64, request: &[u8]) {
@@ -253,6 +283,7 @@ impl Ring {
         let line = self.slots().line(position);
         store_bytes(&line[HEADER_WORDS..], request);
         publish_whole(line, first_word(Mark::Request, position, 1), sizes);
+        self.announce();
     }
 
     /// Sends an RPC of one packet in one slot, which must be free.
@@ -262,6 +293,7 @@ impl Ring {
         let slots = self.slots();
         slots.store(position, request);
         publish_whole(slots.line(position), first_word(Mark::Request, position, 1), sizes);
+        self.announce();
     }
 
     /// As [`send_whole`](Self::send_whole), into the words that lie in one piece; `put` returns the
@@ -272,6 +304,7 @@ impl Ring {
         let sizes = put(self.slots().front(position))?;
         self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
         publish_whole(self.slots().line(position), first_word(Mark::Request, position, 1), sizes);
+        self.announce();
         Some(())
     }
 
@@ -289,6 +322,7 @@ impl Ring {
             let span = entry.span.into();
             slots.publish(at, SlotHeader { mark: Mark::Request, pkt_idx, span, rpc_bytes, extra: key_hash });
         }
+        self.announce();
     }
 
     pub(crate) fn send_operation(&mut self, token: u64, message: &[u8]) {
@@ -298,6 +332,7 @@ impl Ring {
         let slots = self.slots();
         slots.store(position, message);
         slots.publish(position, SlotHeader { mark: Mark::Operation, pkt_idx: 0, span: 1, rpc_bytes, extra: 0 });
+        self.announce();
     }
 
     /// Copies a reply of at most `most` bytes in the oldest slot to `into`, which has room for some
@@ -494,8 +529,10 @@ impl Ring {
     /// Asks for a wake-up at the next answer, or for none. A caller that asks for one must look at
     /// all slots afterwards.
     pub(crate) fn set_armed(&self, is_armed: bool) {
-        if self.may_sleep {
-            let word = SleepWord::new(sleep_word(self.memory.memory(), self.geometry));
+        if self.may_sleep
+            && let Some(word) = sleep_word(&self.memory)
+        {
+            let word = SleepWord::new(word);
             if is_armed { word.arm() } else { word.disarm() }
         }
     }

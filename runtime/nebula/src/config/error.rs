@@ -72,11 +72,6 @@ pub enum ServeError {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// Clients over shared memory do not wake the server.
-    #[error(
-        "a shm:// server cannot sleep until an RPC arrives, as its clients do not wake it: use the adaptive idle policy"
-    )]
-    BlockOverShm,
     /// Under the policy threads search for work, so that none can sleep until something arrives.
     #[error(
         "under {policy} threads look for work where others leave it and cannot sleep until an RPC arrives: use the adaptive idle policy"

@@ -1,7 +1,8 @@
 //! An engine without work polls, yields or sleeps, by the idle policy.
 
 use super::turn::Engine;
-use crate::config::server::IdlePolicy;
+use crate::config::kind::Kind;
+use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::nic::transport::Transport;
 use crate::rpc::parking::{POLLED_FOR, rest_after};
 use nebula_nic::{Span, Timestamp};
@@ -9,6 +10,19 @@ use std::time::Duration;
 
 /// The longest sleep, so that a lost wake-up costs little.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// For how long an adaptive engine polls: some times as long as a thread takes to wake up.
+const ADAPTIVE: Span = Span::from_us(50);
+
+/// The silence after which an engine sleeps. An adaptive one does so only on the thread of its
+/// worker: on a thread of its own, it would look for a sleeping worker at every RPC.
+pub(super) fn sleeps_after(config: &ServerConfig) -> Option<Span> {
+    match config.idle {
+        IdlePolicy::Block => Some(POLLED_FOR),
+        IdlePolicy::Adaptive if config.kind() == Kind::Inline && config.groups() == 1 => Some(ADAPTIVE),
+        IdlePolicy::Spin | IdlePolicy::Adaptive => None,
+    }
+}
 
 impl<T: Transport> Engine<T> {
     #[inline(always)]
@@ -22,12 +36,14 @@ impl<T: Transport> Engine<T> {
     /// packets end.
     #[inline]
     pub(crate) fn rest(&mut self, now: Timestamp, may_block: bool) {
-        if self.rest.policy == IdlePolicy::Spin {
+        if self.rest.spins {
             return std::hint::spin_loop();
         }
         if let Some(since) = self.clock.idle_since {
-            if self.rest.policy != IdlePolicy::Block || !may_block || !self.block(now, now - since) {
-                rest_after(now - since, &mut self.rest.yielding);
+            let silence = now - since;
+            let sleeps = may_block && self.rest.sleeps_after.is_some_and(|after| silence >= after);
+            if !(sleeps && self.block(now)) {
+                rest_after(silence, &mut self.rest.yielding);
             }
             // Time at rest is no gap.
             self.clock.ticks = self.clock.watch.ticks();
@@ -39,10 +55,7 @@ impl<T: Transport> Engine<T> {
     /// Sleeps until something arrives, after a further look for work. Returns whether it has
     /// rested.
     #[cold]
-    fn block(&mut self, now: Timestamp, silence: Span) -> bool {
-        if silence < POLLED_FOR {
-            return false;
-        }
+    fn block(&mut self, now: Timestamp) -> bool {
         if !std::mem::replace(&mut self.rest.is_armed, true) {
             self.rest.parker.arm();
             return true;

@@ -2,6 +2,7 @@
 
 use super::paced::{LoggedPace, begin_long_turns, end_long_turn};
 use super::recent::Recent;
+use super::rest::sleeps_after;
 use crate::config::error::{LogError, ServeError};
 use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
@@ -72,7 +73,9 @@ pub(super) struct TurnClock {
 
 #[derive(Debug)]
 pub(super) struct Rest {
-    pub(super) policy: IdlePolicy,
+    pub(super) spins: bool,
+    /// The silence after which it sleeps until something arrives, if it may.
+    pub(super) sleeps_after: Option<Span>,
     pub(super) parker: Arc<Parker>,
     pub(super) is_armed: bool,
     pub(super) yielding: Yielding,
@@ -162,7 +165,13 @@ impl<T: Transport> Engine<T> {
             links: parts.links,
             pace,
             clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0 },
-            rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false, yielding: Yielding::new() },
+            rest: Rest {
+                sleeps_after: sleeps_after(config),
+                spins: config.idle == IdlePolicy::Spin,
+                parker: parts.parker,
+                is_armed: false,
+                yielding: Yielding::new(),
+            },
             report: Report {
                 page: parts.status,
                 turns: 0,

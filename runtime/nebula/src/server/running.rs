@@ -403,7 +403,7 @@ fn open_shm(
     }
     config.mtu_bytes = mtu_for(config.mtu_bytes);
     let mut ground = Ground::new(endpoint, &config, &Time::Machine)?;
-    let open = || open_listener(name, &config, ground.page.0.clone());
+    let open = || open_listener(name, &config, ground.page.clone());
     let listener = claim(&ground.endpoint, open)?.until(ground.draining.flag());
     ground.listener_waker = Some(listener.waker());
     let registry = ground.registry.clone();
@@ -557,8 +557,7 @@ pub(super) fn checked(endpoint: &Endpoint, config: ServerConfig) -> Result<Serve
         _ if config.engines > 1 && config.groups() > 1 => {
             Err(ServeError::EnginesAndGroups { engines: config.engines, policy })
         }
-        Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
-        _ if has_network && config.idle == IdlePolicy::Block && !config.sleeps() => Err(ServeError::Block { policy }),
+        _ if config.idle == IdlePolicy::Block && !config.sleeps() => Err(ServeError::Block { policy }),
         _ => check_parts(&config).map(|()| config),
     }
 }
@@ -643,7 +642,7 @@ pub(super) fn assemble<T: InlineTransport>(
     Ok((running, workers))
 }
 
-fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -> std::io::Result<Listener> {
+fn open_listener(name: &str, config: &ServerConfig, page: (Arc<SharedMemory>, Layout)) -> std::io::Result<Listener> {
     let terms = Terms {
         domain: config.domain,
         mtu_bytes: config.mtu_bytes,
@@ -658,5 +657,5 @@ fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -
         tenants: tenant::by_uid(&config.tenants),
         regions: config.regions.clone(),
     };
-    Listener::open(name, terms, status)
+    Listener::open(name, terms, page)
 }

@@ -13,6 +13,8 @@ use nebula_nic::Span;
 pub(super) const GAPS: usize = 4096;
 /// The word of the first engine that counts the gaps.
 pub(super) const GAPS_WORD: usize = 20;
+/// The word of an engine that says whether it sleeps.
+pub(super) const ASLEEP_WORD: usize = 49;
 const ENGINE_WORDS: usize = 64;
 pub(super) const POOL_WORDS: usize = 16;
 const SHARED_WORDS: usize = 2 * POOL_WORDS;
@@ -116,7 +118,7 @@ impl Total {
 }
 
 impl Status {
-    /// The words of an engine, but for [`Layout::WORD`] and [`GAPS_WORD`].
+    /// The words of an engine, but for [`Layout::WORD`], [`GAPS_WORD`] and [`ASLEEP_WORD`].
     pub(super) fn words(&mut self) -> [(usize, Total, &mut dyn Counted); 47] {
         use Total::{Max, Min, Sum};
         [
@@ -242,7 +244,7 @@ mod tests {
             for engine in 0..usize::from(layout.engines) {
                 let mut status = Status::default();
                 let counted = status.words().map(|(word, ..)| word);
-                for word in counted.into_iter().chain([GAPS_WORD, Layout::WORD]) {
+                for word in counted.into_iter().chain([GAPS_WORD, Layout::WORD, ASLEEP_WORD]) {
                     assert!(word < ENGINE_WORDS && words.insert(layout.engine_word(engine, word)));
                 }
             }
@@ -262,7 +264,7 @@ mod tests {
         let table = std::fs::read_to_string(path).expect("the table");
         let listed = table.lines().filter_map(|row| row.split('\t').next()?.parse::<usize>().ok());
         let mut counted: Vec<usize> = Status::default().words().map(|(word, ..)| word).to_vec();
-        counted.extend([GAPS_WORD, Layout::WORD]);
+        counted.extend([GAPS_WORD, Layout::WORD, ASLEEP_WORD]);
         counted.sort_unstable();
         assert_eq!(listed.collect::<Vec<_>>(), counted);
     }

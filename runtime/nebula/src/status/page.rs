@@ -1,10 +1,38 @@
 //! The engine's end of the status page: writes its counters.
 
 use super::counters::Status;
-use super::layout::{GAPS_WORD, Layout, gap_word};
+use super::layout::{ASLEEP_WORD, GAPS_WORD, Layout, gap_word};
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::Ordering;
+use nebula_sys::wake::SleepWord;
 use std::sync::Arc;
+
+/// Whether an engine sleeps: a word that its clients read and cannot write.
+#[derive(Debug)]
+pub(crate) struct Asleep {
+    memory: Arc<SharedMemory>,
+    word: usize,
+}
+
+impl Asleep {
+    pub(crate) fn new(memory: Arc<SharedMemory>, layout: Layout, engine: usize) -> Self {
+        Self { memory, word: layout.engine_word(engine, ASLEEP_WORD) }
+    }
+
+    /// Where it lies in the page.
+    pub(crate) fn word(&self) -> usize {
+        self.word
+    }
+
+    /// The engine is about to sleep. It must look for work after this.
+    pub(crate) fn arm(&self) {
+        SleepWord::new(&self.memory.words()[self.word]).arm();
+    }
+
+    pub(crate) fn disarm(&self) {
+        SleepWord::new(&self.memory.words()[self.word]).disarm();
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct StatusPage {

@@ -2,7 +2,7 @@
 
 use super::counters::Status;
 use super::histogram::Histogram;
-use super::layout::{GAPS, GAPS_WORD, Kind, Layout, Sum, gap_word, histogram_at};
+use super::layout::{ASLEEP_WORD, GAPS, GAPS_WORD, Kind, Layout, Sum, gap_word, histogram_at};
 use super::pool::PoolStatus;
 use super::sample::{self, RpcSample};
 use crate::rpc::store_counters::StoreCounters;
@@ -72,6 +72,14 @@ impl StatusReader {
             value.set(total.of(engines.map(|engine| self.word(layout.engine_word(engine, word)))));
         }
         status
+    }
+
+    /// Whether all engines sleep until something arrives.
+    #[must_use]
+    pub fn is_asleep(&self) -> bool {
+        self.layout().is_some_and(|layout| {
+            (0..usize::from(layout.engines)).all(|engine| self.word(layout.engine_word(engine, ASLEEP_WORD)) != 0)
+        })
     }
 
     /// The counters of each worker.

@@ -47,6 +47,12 @@ pub(crate) fn sleepers_hello(slots: u32) -> [u8; 64] {
     message
 }
 
+pub(crate) fn ringers_hello(slots: u32) -> [u8; 64] {
+    let mut message = hello(VERSION, slots);
+    message[32] = 1;
+    message
+}
+
 /// Words of a slot's head: two cache lines.
 const HEAD_WORDS: usize = 16;
 
@@ -111,6 +117,8 @@ pub(crate) struct RawRing {
     pub(crate) mtu_bytes: u32,
     /// The server's longest reply; 0 if unknown.
     pub(crate) reply_bytes_max: u32,
+    /// The bells of all clients, and the number of this one's.
+    bells: Option<(SharedMemory, u32)>,
 }
 
 impl RawRing {
@@ -124,17 +132,31 @@ impl RawRing {
         Self::connect_saying(endpoint, slots, &sleepers_hello(slots), 64)
     }
 
+    /// The same as a client that rings its bell.
+    pub(crate) fn connect_ringer(endpoint: &str, slots: u32) -> Self {
+        Self::connect_saying(endpoint, slots, &ringers_hello(slots), 64)
+    }
+
     fn connect_saying(endpoint: &str, slots: u32, hello: &[u8; 64], beside: usize) -> Self {
         let socket = dial(endpoint);
         assert!(say(&socket, hello), "the server hung up");
         let (message, fds) = hear(&socket);
-        assert_eq!((message.len(), fds.len()), (64, 2), "{message:?}");
+        let has_bell = hello[32] > 0;
+        assert_eq!((message.len(), fds.len()), (64, 2 + usize::from(has_bell)), "{message:?}");
         assert_eq!((&message[..8], answer_code(&message)), (&b"NEBULA\0W"[..], 0));
         let (granted, mtu_bytes) = (word(&message, 20), word(&message, 24));
         assert_eq!(granted, slots);
-        let memory = fds.into_iter().next().expect("the ring");
+        let mut fds = fds.into_iter();
+        let memory = fds.next().expect("the ring");
         let memory = SharedMemory::open(memory, slots as usize * Self::stride(mtu_bytes) * 8 + beside).expect("sealed");
-        Self { socket, memory, slots, mtu_bytes, reply_bytes_max: word(&message, 36) }
+        let bells = fds.nth(1).map(|bells| {
+            // A bit for each client, and one for each word of them.
+            let words = word(&message, 56).div_ceil(64);
+            let bytes = (words + words.div_ceil(64)) as usize * 8;
+            let bells = SharedMemory::open(bells, bytes.next_multiple_of(64)).expect("sealed");
+            (bells, word(&message, 16) & 0xFFFF)
+        });
+        Self { socket, memory, slots, mtu_bytes, reply_bytes_max: word(&message, 36), bells }
     }
 
     fn stride(mtu_bytes: u32) -> usize {
@@ -163,6 +185,24 @@ impl RawRing {
     /// The word behind the ring that says whether the client sleeps.
     pub(crate) fn sleep_word(&self) -> &AtomicU64 {
         &self.words()[self.slots as usize * Self::stride(self.mtu_bytes)]
+    }
+
+    /// Whether the server says that it looks at the ring only when the client rings.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.words()[self.slots as usize * Self::stride(self.mtu_bytes) + 1].load(Ordering::Acquire) > 0
+    }
+
+    /// Rings this client's bell, the only one of its 64 times 64 in a server of so few.
+    pub(crate) fn ring(&self) {
+        let (bells, client) = self.bells.as_ref().expect("a bell");
+        bells.words()[1].fetch_or(1 << client, Ordering::Release);
+        bells.words()[0].fetch_or(1, Ordering::Release);
+    }
+
+    /// Writes this value into all words of bells.
+    pub(crate) fn set_all_bells(&self, value: u64) {
+        let (bells, _) = self.bells.as_ref().expect("a bell");
+        bells.words().iter().for_each(|word| word.store(value, Ordering::Relaxed));
     }
 
     pub(crate) fn put(&self, position: u32, slot: Slot) {

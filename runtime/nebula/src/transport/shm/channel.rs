@@ -2,26 +2,35 @@
 
 use crate::rpc::cancel::{Ring, ShareRing};
 use crate::rpc::slot::{Geometry, Mark, SlotHeader, Slots};
+use crate::transport::shm::handshake::Hello;
 use nebula_nic::{NackReason, NodeId};
 use nebula_sys::lines::RingMemory;
 use nebula_sys::shared::SharedMemory;
-use nebula_sys::sync::AtomicU64;
+use nebula_sys::sync::{AtomicU64, Ordering};
 use nebula_sys::wake::SleepWord;
 use rustix::net::{SendFlags, send};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 const WAKE_UP: [u8; 1] = [1];
 
-pub(crate) const SLEEP_BYTES: usize = 64;
+const MORE_BYTES: usize = 64;
 
-pub(crate) fn shared_bytes(geometry: Geometry, may_sleep: bool) -> usize {
-    geometry.bytes() + if may_sleep { SLEEP_BYTES } else { 0 }
+/// The memory of a ring, with a line behind it for a client that may sleep or has a bell.
+pub(crate) fn shared_bytes(geometry: Geometry, has_more: bool) -> usize {
+    geometry.bytes() + if has_more { MORE_BYTES } else { 0 }
 }
 
 /// The word behind the ring that says whether the client sleeps.
-pub(crate) fn sleep_word(memory: &SharedMemory, geometry: Geometry) -> &AtomicU64 {
-    &memory.words()[geometry.bytes() / 8]
+pub(crate) fn sleep_word(memory: &RingMemory) -> Option<&AtomicU64> {
+    memory.behind().map(|line| &line[0])
+}
+
+/// The word behind the ring by which the server says that it looks there only when the client
+/// rings: how often it has said so, or 0 while it looks in every turn.
+#[inline(always)]
+pub(crate) fn quiet_word(memory: &RingMemory) -> Option<&AtomicU64> {
+    memory.behind().map(|line| &line[1])
 }
 
 /// A ring that the server created for a client, and the socket that reports when the client has
@@ -35,6 +44,7 @@ pub(crate) struct Channel {
     /// The listener watches it too.
     socket: Arc<OwnedFd>,
     may_sleep: bool,
+    has_bell: bool,
 }
 
 const _: () = assert!(size_of::<Channel>() == 64);
@@ -52,9 +62,31 @@ impl ShareRing for Arc<Channel> {
 }
 
 impl Channel {
-    pub(crate) fn new(snid: NodeId, geometry: Geometry, memory: SharedMemory, socket: Arc<OwnedFd>) -> Self {
-        let may_sleep = memory.bytes() > geometry.bytes();
-        Self { snid, geometry, memory: geometry.of(memory), socket, may_sleep }
+    pub(crate) fn new(
+        snid: NodeId,
+        geometry: Geometry,
+        memory: SharedMemory,
+        socket: Arc<OwnedFd>,
+        Hello { sleeps: may_sleep, has_bell, .. }: Hello,
+    ) -> Self {
+        Self { snid, geometry, memory: geometry.of(memory), socket, may_sleep, has_bell }
+    }
+
+    /// Whether the client rings when it is told that nobody looks at its ring.
+    #[inline(always)]
+    pub(crate) fn has_bell(&self) -> bool {
+        self.has_bell
+    }
+
+    /// Says that the ring is looked at in every turn, or for how many times it is not.
+    pub(crate) fn set_quiet(&self, times: u32) {
+        if let Some(word) = quiet_word(&self.memory) {
+            word.store(times.into(), Ordering::Release);
+        }
+    }
+
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 
     pub(crate) fn snid(&self) -> NodeId {
@@ -87,7 +119,7 @@ impl Channel {
 
     #[inline(never)]
     fn wake_if_asleep(&self) {
-        if SleepWord::new(sleep_word(self.memory.memory(), self.geometry)).take() {
+        if sleep_word(&self.memory).is_some_and(|word| SleepWord::new(word).take()) {
             // If the socket's buffer is full, it contains a wake-up already.
             let _ = send(&self.socket, &WAKE_UP, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         }

@@ -35,6 +35,15 @@ pub(crate) struct Hello {
     pub(crate) observes: bool,
     /// Whether it asks for the regions that it may map.
     pub(crate) maps: bool,
+    /// Whether it rings a bell when the server says that it does not look at its ring.
+    pub(crate) has_bell: bool,
+}
+
+impl Hello {
+    /// Whether the client's ring has a line behind it.
+    pub(crate) fn has_more(self) -> bool {
+        self.sleeps || self.has_bell
+    }
 }
 
 /// Why a server refuses a client.
@@ -108,6 +117,10 @@ pub(crate) struct Welcome {
     pub(crate) cancels: bool,
     /// How many messages follow, each with a region to map.
     pub(crate) regions: u32,
+    /// The bells of how many clients the third descriptor has; 0 if there is none.
+    pub(crate) bells: u32,
+    /// The word of the status page that says whether the client's engine sleeps.
+    pub(crate) asleep_word: u32,
 }
 
 type Message = [u8; MESSAGE_BYTES];
@@ -140,6 +153,7 @@ impl Hello {
         put(&mut message, 20, self.domain.into());
         put(&mut message, 24, self.observes.into());
         put(&mut message, 28, self.maps.into());
+        put(&mut message, 32, self.has_bell.into());
         message
     }
 
@@ -151,6 +165,7 @@ impl Hello {
             domain: message[20],
             observes: take(message, 24) != 0,
             maps: take(message, 28) != 0,
+            has_bell: take(message, 32) != 0,
         })
     }
 
@@ -190,6 +205,8 @@ pub(crate) fn encode_answer(answer: Answer) -> Message {
             message[40..48].copy_from_slice(&welcome.slo_ps.to_le_bytes());
             put(&mut message, 48, welcome.cancels.into());
             put(&mut message, 52, welcome.regions);
+            put(&mut message, 56, welcome.bells);
+            put(&mut message, 60, welcome.asleep_word);
         }
     }
     message
@@ -227,6 +244,8 @@ pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
         slo_ps: u64::from_le_bytes(slo),
         cancels: take(message, 48) == 1,
         regions: take(message, 52),
+        bells: take(message, 56),
+        asleep_word: take(message, 60),
     };
     Some(Ok(welcome))
 }
@@ -259,7 +278,7 @@ impl Mappable {
 }
 
 pub(crate) fn send(socket: impl AsFd, message: &Message, fds: &[BorrowedFd<'_>]) -> std::io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(std::io::Error::other("too many descriptors for one message"));
@@ -271,7 +290,7 @@ pub(crate) fn send(socket: impl AsFd, message: &Message, fds: &[BorrowedFd<'_>])
 /// Receives a message and its descriptors; `Ok(None)` if the peer closed, or sent another length.
 pub(crate) fn receive(socket: impl AsFd) -> std::io::Result<Option<(Message, Vec<OwnedFd>)>> {
     let mut message = [0; MESSAGE_BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let got = recvmsg(socket, &mut [IoSliceMut::new(&mut message)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
     let mut fds = Vec::new();
@@ -288,7 +307,8 @@ mod tests {
     use super::*;
     use rustix::io::{FdFlags, fcntl_getfd};
 
-    const HELLO: Hello = Hello { version: VERSION, slots: 64, sleeps: false, domain: 0, observes: false, maps: false };
+    const HELLO: Hello =
+        Hello { version: VERSION, slots: 64, sleeps: false, domain: 0, observes: false, maps: false, has_bell: false };
 
     const WELCOME: Welcome = Welcome {
         snid: 3,
@@ -299,12 +319,22 @@ mod tests {
         slo_ps: 100_000_000,
         cancels: true,
         regions: 3,
+        bells: 100,
+        asleep_word: 49,
     };
 
     #[test]
     fn messages_survive_the_way_there() {
         for sleeps in [false, true] {
-            let hello = Hello { version: VERSION, slots: 64, sleeps, domain: 7, observes: !sleeps, maps: sleeps };
+            let hello = Hello {
+                version: VERSION,
+                slots: 64,
+                sleeps,
+                domain: 7,
+                observes: !sleeps,
+                maps: sleeps,
+                has_bell: !sleeps,
+            };
             assert_eq!(Hello::decode(&hello.encode()), Some(hello));
         }
         for cancels in [false, true] {

@@ -11,14 +11,16 @@ use crate::config::tenant::{TENANT_MASK, TENANT_SHIFT};
 use crate::nic::one_sided::id_of;
 use crate::rpc::region::Registered;
 use crate::rpc::slot::Geometry;
+use crate::status::{Asleep, Layout};
 use nebula_nic::{Choose, Header, NodeId, Rss};
+use nebula_sys::bells::words_of;
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::SharedMemory;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, socket_with,
 };
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -39,18 +41,58 @@ pub(crate) enum Event {
     Gone(NodeId),
 }
 
-/// Control messages from the listener to the engine, and ids that the engine no longer uses.
-#[derive(Debug, Default)]
+/// Control messages from the listener to the engine, ids that the engine no longer uses, and what
+/// the listener hands out for the engine: the bells of its clients.
+#[derive(Debug)]
 pub(crate) struct EventQueue {
     has_events: AtomicBool,
     events: Mutex<Vec<Event>>,
     retired: Mutex<Vec<NodeId>>,
+    waker: OwnedFd,
+    bells: SharedMemory,
+    asleep: Asleep,
 }
 
 impl EventQueue {
+    fn try_new(clients_max: u16, asleep: Asleep) -> std::io::Result<Self> {
+        let bytes = (8 * words_of(clients_max.into())).next_multiple_of(64);
+        let bells = SharedMemory::create("nebula-bells", bytes).map_err(std::io::Error::other)?;
+        Ok(Self {
+            has_events: AtomicBool::new(false),
+            events: Mutex::default(),
+            retired: Mutex::default(),
+            waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            bells,
+            asleep,
+        })
+    }
+
     fn post(&self, event: Event) {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         self.has_events.store(true, Ordering::Release);
+        wake(&self.waker);
+    }
+
+    /// Whether there are control messages. Call it after [`Asleep::arm`].
+    pub(crate) fn has_any(&self) -> bool {
+        self.has_events.load(Ordering::Acquire)
+    }
+
+    /// It is readable while control messages may be there.
+    pub(crate) fn waker(&self) -> BorrowedFd<'_> {
+        self.waker.as_fd()
+    }
+
+    pub(crate) fn take_wake_ups(&self) {
+        let _ = rustix::io::read(&self.waker, &mut [0_u8; 8]);
+    }
+
+    pub(crate) fn bells(&self) -> &SharedMemory {
+        &self.bells
+    }
+
+    pub(crate) fn asleep(&self) -> &Asleep {
+        &self.asleep
     }
 
     /// Takes the control messages, if there are any: one load of a line that hardly ever changes.
@@ -187,13 +229,21 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    pub(crate) fn open(name: &str, terms: Terms, status: Arc<SharedMemory>) -> std::io::Result<Self> {
+    pub(crate) fn open(
+        name: &str,
+        terms: Terms,
+        (status, layout): (Arc<SharedMemory>, Layout),
+    ) -> std::io::Result<Self> {
         let listening = socket()?;
         bind(&listening, &address(name)?)?;
         listen(&listening, 128)?;
         let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let ids = ClientIds::new(terms.clients_max);
-        let queues = (0..terms.engines).map(|_| Arc::default()).collect();
+        let queue = |engine: u16| {
+            let asleep = Asleep::new(status.clone(), layout, engine.into());
+            EventQueue::try_new(terms.clients_max, asleep).map(Arc::new)
+        };
+        let queues = (0..terms.engines).map(queue).collect::<std::io::Result<_>>()?;
         let rss = Rss::new(terms.engines, 0);
         let (listening, drains) = (Some(listening), Arc::default());
         Ok(Self {
@@ -221,11 +271,16 @@ impl Listener {
     }
 
     fn post(&mut self, snid: NodeId, event: Event) {
+        self.queue_of(snid).post(event);
+    }
+
+    /// The queue of the client's engine.
+    fn queue_of(&mut self, snid: NodeId) -> &Arc<EventQueue> {
         let engine = match self.terms.spread {
             Spread::InTurn => client_index(snid) % self.queues.len(),
             Spread::Hashed => self.rss.choose(&Header { snid, ..Header::default() }).index(),
         };
-        self.queues[engine].post(event);
+        &self.queues[engine]
     }
 
     fn take_back_ids(&mut self) {
@@ -268,7 +323,8 @@ impl Listener {
         // Without a listening socket the waker takes its place, so that the others keep theirs.
         fds.push(PollFd::new(self.listening.as_ref().unwrap_or(&self.waker), PollFlags::IN));
         fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
-        fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(&**socket, PollFlags::IN)));
+        // A client that is served may wake its engine: only its end is news here.
+        fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(&**socket, PollFlags::empty())));
         fds.extend(self.observers.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
         // Wakes often while a silent client may have to be dropped; otherwise for retired ids.
         let seconds = if self.greeting.is_empty() { 30 } else { 1 };
@@ -310,7 +366,7 @@ impl Listener {
         match self.admit(&socket, hello) {
             Err(refusal) => drop(handshake::send(&socket, &handshake::encode_answer(Err(refusal)), &[])),
             Ok(welcome) if hello.observes => self.welcome_observer(socket, welcome),
-            Ok(welcome) => self.welcome(socket, welcome, hello.sleeps),
+            Ok(welcome) => self.welcome(socket, welcome, hello),
         }
     }
 
@@ -326,6 +382,8 @@ impl Listener {
             true => return Err(Refusal::TooManyClients),
             false => self.ids.take(self.terms.tenant(peer.uid)).ok_or(Refusal::TooManyClients)?,
         };
+        let rings = hello.has_bell && !hello.observes;
+        let asleep_word = self.queue_of(snid).asleep().word();
         Ok(Welcome {
             snid: snid.0,
             geometry: Geometry::new(hello.slots, self.terms.mtu_bytes),
@@ -335,6 +393,8 @@ impl Listener {
             slo_ps: self.terms.slo_ps,
             cancels: true,
             regions: if hello.maps { u32::try_from(self.mappable().count()).unwrap_or(0) } else { 0 },
+            bells: if rings { self.terms.clients_max.into() } else { 0 },
+            asleep_word: u32::try_from(asleep_word).unwrap_or(0),
         })
     }
 
@@ -367,9 +427,9 @@ impl Listener {
         }
     }
 
-    fn welcome(&mut self, socket: OwnedFd, welcome: Welcome, may_sleep: bool) {
+    fn welcome(&mut self, socket: OwnedFd, welcome: Welcome, hello: Hello) {
         let snid = NodeId(welcome.snid);
-        let bytes = shared_bytes(welcome.geometry, may_sleep);
+        let bytes = shared_bytes(welcome.geometry, hello.has_more());
         let has_room = self.ids.take_ring(snid, bytes as u64, self.terms.rings_bytes_max);
         let memory = has_room.then(|| SharedMemory::create("nebula-ring", bytes).ok()).flatten();
         let Some(mut memory) = memory else {
@@ -378,14 +438,18 @@ impl Listener {
             return;
         };
         let answer = handshake::encode_answer(Ok(welcome));
-        let sent = handshake::send(&socket, &answer, &[memory.fd(), self.status.fd()]);
+        let queue = self.queue_of(snid).clone();
+        let fds = [memory.fd(), self.status.fd(), queue.bells().fd()];
+        let fds = if welcome.bells > 0 { &fds[..] } else { &fds[..2] };
+        let sent = handshake::send(&socket, &answer, fds);
         if sent.is_err() || self.share_regions(&socket, welcome.regions).is_err() {
             return self.ids.give_back(snid);
         }
         // The server keeps one descriptor for each client: the socket.
         memory.close_fd();
         let socket = Arc::new(socket);
-        self.post(snid, Event::Attach(Arc::new(Channel::new(snid, welcome.geometry, memory, socket.clone()))));
+        let channel = Channel::new(snid, welcome.geometry, memory, socket.clone(), hello);
+        self.post(snid, Event::Attach(Arc::new(channel)));
         self.served.push((socket, snid));
     }
 }

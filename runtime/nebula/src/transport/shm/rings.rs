@@ -1,5 +1,8 @@
 //! The clients of a server over shared memory: their rings, each ring's cursor, and departures.
 
+mod hot;
+mod sleep;
+
 use super::channel::Channel;
 use super::listener::{Event, EventQueue, client_index};
 use super::registry::Registry;
@@ -17,7 +20,10 @@ use nebula_nic::{
     SLOT_BYTES, Timestamp, TransferId, Verdict, slots_of,
 };
 use nebula_sys::sync::Ordering;
+use sleep::Ears;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most packets taken from one ring in a turn, so that no client starves others. More than an
 /// inline worker serves in a turn: under overload the queue then grows to its bound, and RPCs
@@ -43,6 +49,14 @@ struct PeerRing {
     current: Option<Current>,
     in_flight: u32,
     is_gone: bool,
+    /// Whether the client is told to ring.
+    is_quiet: bool,
+    /// How often it was told so.
+    quiets: u32,
+    /// The index in `Rings::hot`, or [`NOWHERE`].
+    hot_at: u32,
+    /// When it last had an RPC or was told something.
+    last: Timestamp,
 }
 
 const _: () = assert!(size_of::<PeerRing>() == 64);
@@ -61,6 +75,15 @@ pub(crate) struct Rings {
     list: Vec<PeerRing>,
     /// By client index: index into `list`.
     places: Box<[u32]>,
+    /// Rings looked at in each turn: indices into `list`.
+    hot: Vec<u32>,
+    /// The quiet ring looked at last, and the turns with quiet rings.
+    rover: usize,
+    turns: u32,
+    /// The time of the latest turn.
+    now: Timestamp,
+    clients_max: u32,
+    ears: Ears,
     violations: u64,
     /// RPCs cancelled before a core got them.
     cancelled: u64,
@@ -74,8 +97,22 @@ const NOWHERE: u32 = u32::MAX;
 
 impl Rings {
     pub(crate) fn new(clients_max: u16, registry: Arc<Registry>, events: Arc<EventQueue>, one_sided: OneSided) -> Self {
-        let places = vec![NOWHERE; usize::from(clients_max)].into();
-        Self { list: Vec::new(), places, violations: 0, cancelled: 0, first: 0, registry, events, one_sided }
+        Self {
+            list: Vec::new(),
+            places: vec![NOWHERE; usize::from(clients_max)].into(),
+            hot: Vec::new(),
+            rover: 0,
+            turns: 0,
+            now: Timestamp::ZERO,
+            clients_max: clients_max.into(),
+            ears: Ears::default(),
+            violations: 0,
+            cancelled: 0,
+            first: 0,
+            registry,
+            events,
+            one_sided,
+        }
     }
 
     fn len(&self) -> u32 {
@@ -102,16 +139,37 @@ impl Rings {
     fn attach(&mut self, channel: Arc<Channel>) {
         self.registry.insert(channel.clone());
         self.places[client_index(channel.snid())] = self.len();
-        self.list.push(PeerRing { channel, cursor: 0, look: 0, span: 1, current: None, in_flight: 0, is_gone: false });
+        self.list.push(PeerRing {
+            channel,
+            cursor: 0,
+            look: 0,
+            span: 1,
+            current: None,
+            in_flight: 0,
+            is_gone: false,
+            is_quiet: false,
+            quiets: 0,
+            hot_at: NOWHERE,
+            last: self.now,
+        });
+        let place = self.list.len() - 1;
+        self.heat(place);
+        self.listen_to(place);
     }
 
     #[cold]
     fn remove(&mut self, place: usize) {
+        self.leave(place);
         let gone = self.list.swap_remove(place);
         let snid = gone.channel.snid();
+        self.listen_no_more_to(&gone.channel);
         self.places[client_index(snid)] = NOWHERE;
         if let Some(moved) = self.list.get(place) {
-            self.places[client_index(moved.channel.snid())] = u32::try_from(place).unwrap_or(NOWHERE);
+            let now_at = u32::try_from(place).unwrap_or(NOWHERE);
+            self.places[client_index(moved.channel.snid())] = now_at;
+            if let Some(hot) = self.hot.get_mut(moved.hot_at as usize) {
+                *hot = now_at;
+            }
         }
         self.registry.remove(snid);
         self.events.retire(snid);
@@ -142,6 +200,7 @@ impl Rings {
             return self.poll_otherwise(now, place, intake, at_once);
         }
         let burst = ring.take_burst(now, rpc, intake, at_once);
+        self.note_taken(now, place);
         // The rest, if any, one by one: RPCs of several packets, or beyond the room.
         if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
     }
@@ -158,6 +217,7 @@ impl Rings {
     ) -> usize {
         let ring = &mut self.list[place];
         if ring.is_gone || !(ring.goes_on() || ring.restart()) {
+            self.note_empty(now, place);
             return 0;
         }
         let first = ring.first_of_burst(intake.backend.one_packet_bytes_max());
@@ -165,6 +225,7 @@ impl Rings {
             Some(rpc) => ring.take_burst(now, rpc, intake, at_once),
             None => TakenBurst { rpcs: 0, is_last: false },
         };
+        self.note_taken(now, place);
         if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
     }
 
@@ -279,11 +340,19 @@ impl Rings {
 
     #[inline(always)]
     pub(crate) fn looks(&self) -> u32 {
-        self.len()
+        u32::try_from(self.hot.len()).unwrap_or(u32::MAX)
     }
 }
 
 impl PeerRing {
+    /// Tells the client whether it must ring.
+    #[cold]
+    fn set_quiet(&mut self, is_quiet: bool) {
+        self.is_quiet = is_quiet;
+        self.quiets = self.quiets.wrapping_add(1).max(1);
+        self.channel.set_quiet(if is_quiet { self.quiets } else { 0 });
+    }
+
     #[inline(always)]
     fn has_request(&self) -> bool {
         self.channel.slots().has_request(self.cursor)
@@ -586,15 +655,22 @@ impl Transport for Rings {
 
     #[inline(always)]
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
-        let rings = self.list.len();
+        self.now = now;
+        if self.hot.len() < self.list.len() {
+            self.attend_quiet();
+        }
+        let rings = self.hot.len();
         let looks = rings.min(RINGS_PER_TURN);
         // Another ring is first in each turn, because under overload the first one finds room.
         let first = if self.first < rings { self.first } else { 0 };
         self.first = first + if rings > looks { looks } else { 1 };
         let mut packets = 0;
         for look in 0..looks {
-            let place = if first + look < rings { first + look } else { first + look - rings };
-            packets += self.poll_ring(now, place, intake, at_once);
+            let at = if first + look < rings { first + look } else { first + look - rings };
+            // A ring may have left meanwhile.
+            if let Some(&place) = self.hot.get(at) {
+                packets += self.poll_ring(now, place as usize, intake, at_once);
+            }
         }
         packets
     }
@@ -641,6 +717,10 @@ impl Transport for Rings {
         if ring.in_flight == 0 {
             self.remove(place);
         }
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {
+        self.sleep(timeout, parker)
     }
 
     fn counters(&self) -> Status {

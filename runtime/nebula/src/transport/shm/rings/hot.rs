@@ -1,0 +1,107 @@
+//! Which rings an engine looks at: in every turn those that had an RPC of late, the others when
+//! their clients ring. So a connected client costs nothing until it speaks.
+//!
+//! A client reads a word behind its ring that says whether the server looks there. If not, it rings
+//! its bell, after it has written its RPC. Bells are memory that all clients write. So the engine
+//! looks at the other rings too, one in some turns: a client that takes others' rings away delays
+//! them by one round of these looks.
+
+use super::{NOWHERE, Rings};
+use nebula_nic::{Span, Timestamp};
+use nebula_sys::bells::Bells;
+
+/// A ring without an RPC for so long is left. Its client learns it first: the ring is looked at for
+/// as long again, because the client may have read the word just before it wrote its RPC.
+pub(super) const HOT_FOR: Span = Span::from_us(100);
+/// With so few clients all rings are looked at, which costs less than bells.
+const FEW: usize = 8;
+/// Turns between two looks at a quiet ring.
+const TURNS_PER_LOOK: u32 = 8;
+
+impl Rings {
+    /// An RPC was taken from the ring at `place`.
+    #[inline(always)]
+    pub(super) fn note_taken(&mut self, now: Timestamp, place: usize) {
+        let ring = &mut self.list[place];
+        ring.last = now;
+        if ring.is_quiet {
+            ring.set_quiet(false);
+        }
+    }
+
+    /// The ring at `place` was empty.
+    #[inline(always)]
+    pub(super) fn note_empty(&mut self, now: Timestamp, place: usize) {
+        if now - self.list[place].last > HOT_FOR {
+            self.cool(now, place);
+        }
+    }
+
+    #[cold]
+    fn cool(&mut self, now: Timestamp, place: usize) {
+        let are_few = self.list.len() <= FEW;
+        let ring = &mut self.list[place];
+        if ring.is_quiet {
+            return self.leave(place);
+        }
+        ring.last = now;
+        if !are_few && ring.channel.has_bell() {
+            ring.set_quiet(true);
+        }
+    }
+
+    /// Looks at the ring at `place` no more, until its client rings.
+    pub(super) fn leave(&mut self, place: usize) {
+        let at = std::mem::replace(&mut self.list[place].hot_at, NOWHERE) as usize;
+        if at < self.hot.len() {
+            self.hot.swap_remove(at);
+            if let Some(&moved) = self.hot.get(at) {
+                self.list[moved as usize].hot_at = u32::try_from(at).unwrap_or(NOWHERE);
+            }
+        }
+    }
+
+    /// Looks at the ring at `place` from now on.
+    pub(super) fn heat(&mut self, place: usize) {
+        let at = u32::try_from(self.hot.len()).unwrap_or(NOWHERE);
+        let ring = &mut self.list[place];
+        ring.last = self.now;
+        if ring.is_quiet {
+            ring.set_quiet(false);
+        }
+        if ring.hot_at == NOWHERE {
+            ring.hot_at = at;
+            self.hot.push(u32::try_from(place).unwrap_or(NOWHERE));
+        }
+    }
+
+    /// Looks at the ring at `place` if it has something.
+    pub(super) fn heat_if_used(&mut self, place: usize) -> bool {
+        let Some(ring) = self.list.get_mut(place) else { return false };
+        let is_used = ring.hot_at == NOWHERE && !ring.is_gone && (ring.goes_on() || ring.restart());
+        if is_used {
+            self.heat(place);
+        }
+        is_used
+    }
+
+    /// Hears the bells of quiet rings, and now and then looks at one of them.
+    #[inline(never)]
+    pub(super) fn attend_quiet(&mut self) {
+        let events = self.events.clone();
+        if let Some(bells) = Bells::new(events.bells().words(), self.clients_max)
+            && bells.have_rung()
+        {
+            bells.take(|client| {
+                if let Some(&place) = self.places.get(client as usize) {
+                    self.heat_if_used(place as usize);
+                }
+            });
+        }
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(TURNS_PER_LOOK) {
+            self.rover = if self.rover + 1 < self.list.len() { self.rover + 1 } else { 0 };
+            self.heat_if_used(self.rover);
+        }
+    }
+}
