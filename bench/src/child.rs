@@ -49,6 +49,17 @@ impl Server {
         Ok(total)
     }
 
+    /// How often its threads have gone to sleep.
+    pub fn sleeps(&self) -> Result<u64, Failure> {
+        let mut total = 0;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
+            let told = std::fs::read_to_string(thread?.path().join("status"))?;
+            let line = told.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            total += line.ok_or("a status without switches")?.trim().parse::<u64>()?;
+        }
+        Ok(total)
+    }
+
     pub fn stop(&self) -> Result<(), Failure> {
         self.signal(Signal::STOP)?;
         let stopped = WaitIdOptions::STOPPED;

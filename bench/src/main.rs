@@ -10,6 +10,7 @@ mod awaited;
 mod bare;
 mod child;
 mod choices;
+mod clients;
 mod defaults;
 mod domains;
 mod echo;
@@ -80,6 +81,8 @@ fn main() -> Result<(), Failure> {
         ["awaited"] => awaited::run(),
         ["serve-awaited", name] => awaited::serve_idle(name),
         ["choices"] => choices::run(),
+        ["clients"] => clients::run(),
+        ["serve-clients", name] => clients::serve(name),
         ["pool"] => pool::run(),
         ["domains"] => domains::run(),
         ["serve-domains", name] => domains::serve(name),
@@ -90,7 +93,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | defaults PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA [overload] | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | scaling | awaited | choices | pool | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | defaults PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA [overload] | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | scaling | awaited | choices | clients | pool | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

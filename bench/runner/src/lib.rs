@@ -168,6 +168,7 @@ const SECTIONS: &[Section] = &[
         "NACKs of four servers by two choices beside one server's, at the same load a server",
         program("", Given::Nothing),
     ),
+    section("clients", "one client among many silent ones, and a server that sleeps", program("", Given::Nothing)),
     section("memory", "memory of a server with 1 client and with 1,000", program("", Given::Nothing)),
     section(
         "one-sided",

@@ -50,9 +50,7 @@ impl<'a> Bells<'a> {
     /// Two read-modify-writes of lines that other clients write too.
     pub fn ring(self, client: u32) {
         let word = client / BITS;
-        if let (Some(own), Some(above)) =
-            (self.clients.get(word as usize), self.above.get((word / BITS) as usize))
-        {
+        if let (Some(own), Some(above)) = (self.clients.get(word as usize), self.above.get((word / BITS) as usize)) {
             // Release: whoever finds the bit sees what the client wrote before.
             own.fetch_or(1 << (client % BITS), Ordering::Release);
             above.fetch_or(1 << (word % BITS), Ordering::Release);

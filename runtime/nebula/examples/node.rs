@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut client = Client::connect_with(&front, ClientConfig::default().domain(DOMAIN))?;
     println!("reply: {}", String::from_utf8_lossy(client.call(b"three calls")?));
-    [stop_front, stop_back].iter().for_each(|stop| stop.store(true, std::sync::atomic::Ordering::Release));
+    [stop_front, stop_back].iter().for_each(|stop| stop.stop());
     for (name, serving) in [("front", serving_front), ("back", serving_back)] {
         println!("{name}: {}", serving.join().expect("no panic").expect_err("it serves until it is stopped"));
     }

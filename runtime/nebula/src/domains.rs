@@ -12,7 +12,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{self, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
 /// Turns without work in any domain before the thread yields the core.
@@ -272,7 +272,7 @@ impl RunningDomains {
 
     fn shut_down(&mut self) {
         for server in &self.servers {
-            server.stopper().store(true, Ordering::Release);
+            server.stopper().stop();
         }
         for thread in self.threads.drain(..) {
             // A thread that panicked has printed why.

@@ -169,7 +169,7 @@ pub use rpc::rpc_types::RpcTypes;
 pub use rpc::safe_point::yield_if_due;
 pub use rpc::service::{Service, Stage};
 pub use rpc::store_counters::StoreCounters;
-pub use server::{RunningServer, Server};
+pub use server::{RunningServer, Server, Stopper};
 pub use status::{CoreStatus, Gap, Histogram, PoolStatus, RpcSample, Status, StatusReader};
 pub use transport::packets::counters::{PacketCounters, PacketStatus};
 pub use transport::shm::handshake::Refusal;

@@ -7,10 +7,12 @@ mod forwarding;
 mod parts;
 mod pool;
 mod running;
+mod stopper;
 mod thread;
 
 pub(crate) use pool::{Pool, Pooled};
 pub use running::RunningServer;
+pub use stopper::Stopper;
 pub(crate) use thread::spawn;
 
 use crate::config::error::ServeError;

@@ -286,7 +286,7 @@ fn a_server_that_stops_is_an_error_for_those_that_sleep() {
             begun.recv().expect("one is begun");
             // The handler's thread must end, and must not answer more than it has begun.
             let stop = server.stopper();
-            stop.store(true, Ordering::Release);
+            stop.stop();
             may_answer.store(true, Ordering::Release);
             server.stop();
             let mut ends = Vec::new();

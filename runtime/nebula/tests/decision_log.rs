@@ -5,7 +5,6 @@ use nebula::{Client, ClientConfig, Policy, RunningServer, ServeError, Server, Se
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::Ordering;
 
 /// Every place where an engine may run.
 fn configs() -> [(&'static str, ServerConfig); 4] {
@@ -66,9 +65,9 @@ fn who_waits_for_the_end_of_a_server_is_told_that_its_log_is_cut() {
         if is_cut {
             drop(log);
             Client::connect(&name).expect("a connection").call(b"the last").expect("a reply");
-            stopper.store(true, Ordering::Release);
+            stopper.stop();
         } else {
-            stopper.store(true, Ordering::Release);
+            stopper.stop();
             log.read_to_end(&mut Vec::new()).expect("the whole log");
         }
         let ended = waiting.join().expect("no panic").map_err(|error| error.cause.kind());

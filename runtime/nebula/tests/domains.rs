@@ -79,7 +79,7 @@ fn what_takes_long_runs_in_its_domains_pool_while_all_domains_are_served() {
         // The pool answers the RPCs that it has taken, although the domains stop.
         let stopper = domains.servers()[0].stopper();
         let stops = std::thread::spawn(move || domains.stop());
-        while !stopper.load(Relaxed) {
+        while !stopper.is_stopped() {
             std::thread::yield_now();
         }
         gate.store(true, Relaxed);

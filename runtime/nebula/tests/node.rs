@@ -7,7 +7,6 @@ use nebula::{
     CallError, Client, Fault, LaterError, LaterReply, Node, NodeError, Peer, Policy, Received, Server, Target, Ticket,
 };
 use nebula_testing::wait::{Watchdog, wait_until};
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 const DOMAIN: u8 = 5;
@@ -89,7 +88,7 @@ fn who_is_not_answered_learns_it() {
         drop(freed(&mut node));
         let (_, kept) = freed(&mut node);
         let stop = node.server(DOMAIN).expect("its server").stopper();
-        stop.store(true, Ordering::Release);
+        stop.stop();
         assert!(matches!(node.wait_for_rpc(DOMAIN), Err(NodeError::Stopped { domain: DOMAIN })));
         // It is too late.
         node.rpc_send(b"late", kept, DOMAIN).expect("a domain of the node");
@@ -139,7 +138,7 @@ fn nodes_of_a_domain_are_clients_and_servers_of_each_other() {
     for _ in 0..20 {
         assert_eq!(client.call(&[5]), Ok(&b"5 4 3 2 1 0"[..]));
     }
-    stops.iter().for_each(|stop| stop.store(true, Ordering::Release));
+    stops.iter().for_each(|stop| stop.stop());
     for node in serving {
         assert!(matches!(node.join().expect("no panic"), NodeError::Stopped { domain: DOMAIN }));
     }

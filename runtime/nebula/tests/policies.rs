@@ -4,10 +4,10 @@
 use crate::support::draw::Draw;
 use crate::support::exchange::exchange;
 use crate::support::{endpoint, unhurried_config, wait_until_clean};
-use nebula::{CallError, Client, ClientConfig, Fault, Policy, Reply, Server, ServerConfig, Status, Worker};
+use nebula::{CallError, Client, ClientConfig, Fault, Policy, Reply, Server, ServerConfig, Status, Stopper, Worker};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 
 const POLICIES: [Policy; 2] = [Policy::McsLock, Policy::WorkStealing];
@@ -99,11 +99,11 @@ fn a_server_that_stops_with_rpcs_in_flight_ends_and_tells_its_clients() {
     for (policy, workers) in POLICIES.into_iter().flat_map(|policy| [(policy, 1), (policy, 2)]) {
         let name = endpoint(&format!("policies-stop-{}", name_of(policy, workers)));
         // All but the first end when the server stops.
-        let (served, stops) = (Arc::new(AtomicU32::new(0)), Arc::new(OnceLock::<Arc<AtomicBool>>::new()));
+        let (served, stops) = (Arc::new(AtomicU32::new(0)), Arc::new(OnceLock::<Stopper>::new()));
         let (count, stopper) = (served.clone(), stops.clone());
         let service = move |_: &[u8], reply: &mut Reply<'_>| {
             if count.fetch_add(1, Ordering::AcqRel) > 0 {
-                wait_until("the stop", || stopper.get().is_some_and(|stop| stop.load(Ordering::Acquire)).then_some(()));
+                wait_until("the stop", || stopper.get().is_some_and(Stopper::is_stopped).then_some(()));
             }
             reply.write(b"late");
         };

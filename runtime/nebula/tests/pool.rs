@@ -185,7 +185,7 @@ fn a_server_that_stops_waits_for_its_pool() {
         });
         let stopper = server.stopper();
         let stops = std::thread::spawn(move || server.stop());
-        wait_until("it to stop", || stopper.load(Ordering::Relaxed).then_some(()));
+        wait_until("it to stop", || stopper.is_stopped().then_some(()));
         assert_eq!(gated.ended.load(Ordering::Relaxed), 0);
         gated.open();
         let ends = ends_of(&mut client, 3);

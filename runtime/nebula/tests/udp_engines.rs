@@ -4,7 +4,6 @@
 use crate::support::boxed::boxed;
 use crate::support::patient_client;
 use nebula::{Client, Key, Keys, Reply, ServeError, Server, ServerConfig};
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 const HERE: &str = "udp://127.0.0.1:0";
@@ -42,7 +41,7 @@ fn clients_are_divided_evenly_and_each_is_served_by_one_engine() {
             }
         }
         // The test owns the workers; their counts are known once they end.
-        server.stopper().store(true, Ordering::Release);
+        server.stopper().stop();
         let served: Vec<u64> = workers.into_iter().map(|worker| worker.join().expect("it works")).collect();
         let status = server.stop();
         // A hello repeated on a busy machine uses up a number.

@@ -57,7 +57,7 @@ fn many_outstanding_rpcs_each_get_their_own_reply() {
         let mut client = Client::connect_over(address, environment, patient_client()).expect("a client");
         let mut draw = Draw::new(3);
         exchange(&mut client, 5000, usize::MAX, |_| of_sizes(&mut draw, &[8, 64, 700, 3000]), assert_echo);
-        stop.store(true, std::sync::atomic::Ordering::Release);
+        stop.stop();
         serving.join().expect("a worker");
         let status = server.stop();
         assert!(status.freed >= 5000 && status.slots_used == 0, "{status:?}");

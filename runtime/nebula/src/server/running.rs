@@ -5,6 +5,7 @@ use super::claim::claim;
 use super::drain::Draining;
 use super::parts::{Part, check_parts, part};
 use super::pool::{Pool, Pooled};
+use super::stopper::{Stop, Stopper};
 use super::thread::spawn;
 use crate::config::error::{LogError, ServeError};
 use crate::config::key::Keys;
@@ -40,7 +41,7 @@ use nebula_sys::udp::GroupKey;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -49,9 +50,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct RunningServer {
     endpoint: Endpoint,
-    stop: Arc<AtomicBool>,
-    listener_waker: Option<Arc<OwnedFd>>,
-    parkers: Vec<Arc<Parker>>,
+    stop: Stop,
     registry: Arc<Registry>,
     status: StatusReader,
     /// The status page and its layout, for later writers.
@@ -113,10 +112,10 @@ impl RunningServer {
     #[must_use]
     pub fn drain(&self, timeout: Duration) -> bool {
         self.draining.begin();
-        self.listener_waker.iter().for_each(|listener_waker| wake(listener_waker));
+        self.stop.listener.iter().for_each(|listener_waker| wake(listener_waker));
         let until = Instant::now() + timeout;
         loop {
-            self.parkers.iter().for_each(|parker| parker.wake());
+            self.stop.parkers.iter().for_each(|parker| parker.wake());
             if self.draining.is_over(&self.status.read(), self.pool().as_ref()) {
                 return true;
             }
@@ -167,7 +166,7 @@ impl RunningServer {
     pub fn set_keys(&self, keys: &Keys) {
         self.key_boxes.iter().for_each(|key_box| key_box.put(keys.clone()));
         // A sleeping engine must learn at once which clients it may no longer answer.
-        self.parkers.iter().for_each(|parker| parker.wake());
+        self.stop.parkers.iter().for_each(|parker| parker.wake());
     }
 
     /// Refuses every one-sided operation on `region` from here on. Returns whether there is such a
@@ -218,23 +217,19 @@ impl RunningServer {
     ///
     /// [`LogError`]: the decision log is incomplete.
     pub fn join(mut self) -> Result<(), LogError> {
-        while !self.stop.load(Ordering::Acquire) {
-            std::thread::park_timeout(std::time::Duration::from_millis(50));
-        }
+        self.stop.wait();
         self.shut_down();
         self.log_result()
     }
 
-    /// A flag that stops the server from another thread or a signal handler: set it to `true`.
+    /// Stops the server from another thread or a signal handler.
     #[must_use]
-    pub fn stopper(&self) -> Arc<AtomicBool> {
-        self.stop.clone()
+    pub fn stopper(&self) -> Stopper {
+        self.stop.stopper()
     }
 
     fn shut_down(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        self.listener_waker.iter().for_each(|listener_waker| wake(listener_waker));
-        self.parkers.iter().for_each(|parker| parker.wake());
+        self.stopper().stop();
         for thread in self.threads.drain(..) {
             // A thread that panicked has printed why.
             let _ = thread.join();
@@ -283,7 +278,7 @@ struct AtWork {
 impl AtWork {
     fn new(running: &RunningServer) -> Self {
         running.workers.fetch_add(1, Ordering::Relaxed);
-        Self { workers: running.workers.clone(), parkers: running.parkers.clone() }
+        Self { workers: running.workers.clone(), parkers: running.stop.parkers.clone() }
     }
 }
 
@@ -413,7 +408,7 @@ fn open_shm(
     let rings: Vec<Rings> = listener.queues().iter().map(rings).collect();
     let (mut running, workers) = assemble(part(&config, Rings::SOURCES)?, ground, rings)?;
     running.regions = config.regions;
-    let stop = running.stop.clone();
+    let stop = running.stop.flag.clone();
     running.threads.push(spawn("nebula-listener", None, Box::new(move || listener.run(&stop)))?);
     Ok((running, workers))
 }
@@ -573,13 +568,12 @@ pub(super) fn assemble<T: InlineTransport>(
     }
     let Ground { endpoint, page: (status, layout), draining, registry, listener_waker, watch, pin, threads } = ground;
     let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), layout.bytes())?, layout.bytes());
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::try_new(listener_waker)?;
+    let flag = stop.flag.clone();
     let at_work = Arc::new(AtomicU32::new(0));
     let mut running = RunningServer {
         endpoint,
-        stop: stop.clone(),
-        listener_waker,
-        parkers: Vec::new(),
+        stop,
         registry: registry.clone(),
         status: reader,
         page: (status.clone(), layout),
@@ -609,14 +603,14 @@ pub(super) fn assemble<T: InlineTransport>(
             bound,
             seed,
             registry: &registry,
-            stop: &stop,
+            stop: &flag,
             parker: &parker,
             watch: &watch,
             meters: &meters,
             log: &log,
         };
         let (links, ends) = assembly.links()?;
-        running.parkers.extend(links.iter().filter_map(|link| link.parker.clone()).chain([parker.clone()]));
+        running.stop.parkers.extend(links.iter().filter_map(|link| link.parker.clone()).chain([parker.clone()]));
         let status = StatusPage::new(status.clone(), layout, index);
         let parts = Parts {
             transport,
@@ -628,7 +622,7 @@ pub(super) fn assemble<T: InlineTransport>(
             links,
             choices,
             log_error: running.log_error.clone(),
-            stop: stop.clone(),
+            stop: flag.clone(),
             workers: at_work.clone(),
         };
         let (team, engine) = assembly.workers(ends, Engine::try_new(&config, group, parts)?)?;

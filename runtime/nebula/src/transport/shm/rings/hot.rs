@@ -10,9 +10,11 @@ use super::{NOWHERE, Rings};
 use nebula_nic::{Span, Timestamp};
 use nebula_sys::bells::Bells;
 
-/// A ring without an RPC for so long is left. Its client learns it first: the ring is looked at for
-/// as long again, because the client may have read the word just before it wrote its RPC.
-pub(super) const HOT_FOR: Span = Span::from_us(100);
+/// The client of a ring without an RPC for so long is told to ring.
+const HOT_FOR: Span = Span::from_us(100);
+/// The ring is looked at for so long after that, because the client may have read the word while its
+/// RPC was on its way to memory, which takes less than a microsecond.
+pub(super) const STILL_FOR: Span = Span::from_us(5);
 /// With so few clients all rings are looked at, which costs less than bells.
 const FEW: usize = 8;
 /// Turns between two looks at a quiet ring.
@@ -32,7 +34,8 @@ impl Rings {
     /// The ring at `place` was empty.
     #[inline(always)]
     pub(super) fn note_empty(&mut self, now: Timestamp, place: usize) {
-        if now - self.list[place].last > HOT_FOR {
+        let ring = &self.list[place];
+        if now - ring.last > if ring.is_quiet { STILL_FOR } else { HOT_FOR } {
             self.cool(now, place);
         }
     }

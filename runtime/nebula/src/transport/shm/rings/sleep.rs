@@ -5,19 +5,20 @@
 //! engine says that it sleeps, looks at every ring once more, and sleeps.
 
 use super::Rings;
-use super::hot::HOT_FOR;
+use super::hot::STILL_FOR;
 use crate::transport::shm::channel::Channel;
 use nebula_nic::NodeId;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// The mark of the listener's messages among the sockets of clients.
+/// Marks among the sockets of clients: the listener's messages, and what others wake the engine by.
 const NEWS: u64 = u64::MAX;
+const PARKER: u64 = u64::MAX - 1;
 /// Sockets that are read after a sleep; further ones end the next sleep at once.
 const WOKEN_MAX: usize = 64;
 
@@ -25,6 +26,9 @@ const WOKEN_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Ears {
     epoll: Option<OwnedFd>,
+    knows_parker: bool,
+    /// Clients whose bytes are to be taken before the next sleep.
+    heard: Vec<NodeId>,
     /// Clients that cannot wake the engine.
     mute: usize,
 }
@@ -52,12 +56,12 @@ impl Rings {
         if self.ears.mute > 0 || !self.is_quiet() || self.begin_to_listen().is_none() {
             return false;
         }
+        self.take_wake_ups();
         self.events.asleep().arm();
         if !self.events.has_any() && !self.has_any() {
             self.wait_for_sockets(timeout, parker);
         }
         self.events.asleep().disarm();
-        self.take_wake_ups();
         true
     }
 
@@ -70,7 +74,7 @@ impl Rings {
             if !ring.is_quiet {
                 ring.last = now;
                 ring.set_quiet(true);
-            } else if now - ring.last > HOT_FOR {
+            } else if now - ring.last > STILL_FOR {
                 self.leave(place);
             }
         }
@@ -86,7 +90,7 @@ impl Rings {
                 let data = EventData::new_u64(ring.channel.snid().0.into());
                 epoll::add(&epoll, ring.channel.socket(), data, EventFlags::IN).ok()?;
             }
-            self.ears.epoll = Some(epoll);
+            (self.ears.epoll, self.ears.knows_parker) = (Some(epoll), false);
         }
         self.ears.epoll.as_ref()
     }
@@ -99,37 +103,44 @@ impl Rings {
         has_any
     }
 
-    fn wait_for_sockets(&self, timeout: Option<Duration>, parker: BorrowedFd<'_>) {
+    fn wait_for_sockets(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) {
         let Some(epoll) = &self.ears.epoll else { return };
+        if !self.ears.knows_parker {
+            let added = epoll::add(epoll, parker, EventData::new_u64(PARKER), EventFlags::IN);
+            self.ears.knows_parker = added.is_ok();
+        }
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let mut fds = [PollFd::new(epoll, PollFlags::IN), PollFd::from_borrowed_fd(parker, PollFlags::IN)];
-        // Whatever ended the wait, the engine looks at its rings.
-        let _ = poll(&mut fds, timeout.as_ref());
-    }
-
-    fn take_wake_ups(&mut self) {
-        let Some(epoll) = &self.ears.epoll else { return };
         let mut events = [const { MaybeUninit::<Event>::uninit() }; WOKEN_MAX];
-        let Ok((woken, _)) = epoll::wait(epoll, &mut events, Some(&Timespec::default())) else { return };
+        // Whatever ended the wait, the engine looks at its rings.
+        let Ok((woken, _)) = epoll::wait(epoll, &mut events, timeout.as_ref()) else { return };
         for event in woken.iter() {
             match event.data.u64() {
                 NEWS => self.events.take_wake_ups(),
-                snid => self.take_wake_up(NodeId(u32::try_from(snid).unwrap_or(u32::MAX))),
+                PARKER => {}
+                snid => self.hear(NodeId(u32::try_from(snid).unwrap_or(u32::MAX))),
             }
         }
     }
 
     /// Looks at the ring of a client that has woken the engine, or has left.
-    fn take_wake_up(&mut self, snid: NodeId) {
-        let Some(place) = self.place(snid) else { return };
-        let mut bytes = [0; 8];
-        let socket = self.list[place].channel.socket();
-        let got = recv(socket, &mut bytes, RecvFlags::DONTWAIT);
-        let has_left = !matches!(got, Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR));
-        if has_left && let Some(epoll) = &self.ears.epoll {
-            // Otherwise it would end each sleep at once, until the listener says that it has left.
-            let _ = epoll::delete(epoll, socket);
+    fn hear(&mut self, snid: NodeId) {
+        if let Some(place) = self.place(snid) {
+            self.heat(place);
+            self.ears.heard.push(snid);
         }
-        self.heat(place);
+    }
+
+    /// Takes the bytes of clients that have woken the engine, which would end the next sleep.
+    fn take_wake_ups(&mut self) {
+        while let Some(snid) = self.ears.heard.pop() {
+            let Some(place) = self.place(snid) else { continue };
+            let socket = self.list[place].channel.socket();
+            let got = recv(socket, &mut [0; 8], RecvFlags::DONTWAIT);
+            let has_left = !matches!(got, Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR));
+            if has_left && let Some(epoll) = &self.ears.epoll {
+                // The listener will say so. Until then it must not end each sleep at once.
+                let _ = epoll::delete(epoll, socket);
+            }
+        }
     }
 }
