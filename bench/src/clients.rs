@@ -168,15 +168,15 @@ fn paced(client: &mut Client, rate: u64) -> Result<(f64, f64), Failure> {
 /// A thread on the server's core sleeps on a descriptor, and answers in a word of memory.
 fn bare_wake_up() -> Result<f64, Failure> {
     const TIMES: u64 = 500;
-    let (bell, answered) = (eventfd(0, EventfdFlags::CLOEXEC)?, AtomicU64::new(0));
+    let (doorbell, answered) = (eventfd(0, EventfdFlags::CLOEXEC)?, AtomicU64::new(0));
     let clock = Clock::new();
     let mut times = Vec::new();
     std::thread::scope(|scope| {
-        scope.spawn(|| answer_bells(&bell, &answered, TIMES));
+        scope.spawn(|| answer_doorbells(&doorbell, &answered, TIMES));
         for time in 1..=TIMES {
             std::thread::sleep(Duration::from_millis(1));
             let from = clock.ticks();
-            let rung = rustix::io::write(&bell, &1_u64.to_ne_bytes());
+            let rung = rustix::io::write(&doorbell, &1_u64.to_ne_bytes());
             while rung.is_ok() && answered.load(Ordering::Acquire) < time {
                 std::hint::spin_loop();
             }
@@ -187,10 +187,10 @@ fn bare_wake_up() -> Result<f64, Failure> {
     Ok(clock.ps(times[times.len() / 2]) as f64 / 1000.0)
 }
 
-fn answer_bells(bell: &OwnedFd, answered: &AtomicU64, times: u64) {
+fn answer_doorbells(doorbell: &OwnedFd, answered: &AtomicU64, times: u64) {
     let _ = nebula_sys::affinity::pin_to(child::server_core());
     for time in 1..=times {
-        let _ = rustix::io::read(bell, &mut [0; 8]);
+        let _ = rustix::io::read(doorbell, &mut [0; 8]);
         answered.store(time, Ordering::Release);
     }
 }

@@ -14,7 +14,7 @@
 //! | [`spsc`] | the ring between two threads: completion queues and free lists |
 //! | [`mcs`] | a fair queue lock: each waiter spins on its own cache line |
 //! | [`wake`] | whether a thread sleeps, so that others wake it only then |
-//! | [`bells`] | which of many clients have written something, in one look |
+//! | [`doorbells`] | which of many clients have written something, in one look |
 //! | [`fiber`] | functions that can be suspended, on separate stacks |
 //! | [`foreign`] | decisions of another language, by the address of a function |
 //! | [`clock`] | the time-stamp counter as a clock |
@@ -57,7 +57,7 @@ pub mod region;
 pub mod spsc;
 pub mod mcs;
 pub mod wake;
-pub mod bells;
+pub mod doorbells;
 #[cfg(not(loom))]
 pub mod fiber;
 #[cfg(not(loom))]

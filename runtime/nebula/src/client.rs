@@ -6,7 +6,7 @@ mod call;
 mod ticket;
 mod connection;
 mod ring;
-mod bell;
+mod doorbell;
 mod retained;
 mod one_sided;
 mod shm;

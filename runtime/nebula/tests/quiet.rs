@@ -1,5 +1,5 @@
-//! Clients that say nothing: the server leaves their rings, hears their bells, and sleeps when all
-//! are quiet.
+//! Clients that say nothing: the server leaves their rings, hears their doorbells, and sleeps when
+//! all are quiet.
 
 use crate::support::raw::{REPLY, RawRing, Slot, say};
 use crate::support::{endpoint, server_config};
@@ -100,9 +100,9 @@ impl Scene {
 }
 
 #[test]
-fn a_quiet_client_is_heard_by_its_bell_and_found_without_one() {
+fn a_quiet_client_is_heard_by_its_doorbell_and_found_without_one() {
     let _watchdog = Watchdog::new("a quiet client");
-    let mut scene = Scene::new("quiet-bell");
+    let mut scene = Scene::new("quiet-doorbell");
     for _ in 0..20 {
         scene.wait_for_quiet();
         scene.ask(RawRing::ring);
@@ -114,14 +114,14 @@ fn a_quiet_client_is_heard_by_its_bell_and_found_without_one() {
 
 #[test]
 fn a_client_that_takes_others_rings_away_or_rings_for_all_stops_nobody() {
-    let _watchdog = Watchdog::new("a client that writes all bells");
+    let _watchdog = Watchdog::new("a client that writes all doorbells");
     let mut scene = Scene::new("quiet-hostile");
     let hostile = scene.others.pop().expect("one of many");
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for value in [0, u64::MAX, 0x5555].into_iter().cycle() {
-                hostile.set_all_bells(value);
+                hostile.set_all_doorbells(value);
                 // What it sends wakes an engine that sleeps, and is not read otherwise.
                 let _ = say(&hostile.socket, b"awake");
                 if is_over.load(Ordering::Relaxed) {

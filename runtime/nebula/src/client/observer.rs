@@ -48,7 +48,7 @@ impl Observer {
             domain: 0,
             observes: true,
             maps: false,
-            has_bell: false,
+            has_doorbell: false,
         };
         let ring::Connected { ring, welcome, status, .. } = ring::connect_saying(name, hello)?;
         let status = StatusReader::new(status, welcome.status_bytes as usize);

@@ -1,7 +1,7 @@
 //! The client's end of the ring: positions in use, where the next RPC is written, which answers
 //! have arrived.
 
-use super::bell::Bell;
+use super::doorbell::Doorbell;
 use crate::client::error::{ConnectError, SubmitError};
 use crate::config::client::ClientConfig;
 use crate::rpc::slot::{Geometry, HEADER_WORDS, Mark, SlotHeader, Slots, first_word, is_request, publish_whole};
@@ -105,8 +105,8 @@ pub(crate) struct Ring {
     waited_for: u32,
     waited_ticks: u64,
     yielding: Yielding,
-    bell: Option<Bell>,
-    /// The server's last word that it does not look here, for which the bell has rung.
+    doorbell: Option<Doorbell>,
+    /// The server's last word that it does not look here, for which the doorbell has rung.
     rung_for: u64,
 }
 
@@ -122,7 +122,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Maps the ring that the server `name` grants. The server wakes a client that may sleep.
 pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Connected, ConnectError> {
     let &ClientConfig { slots, domain, one_sided: maps, .. } = config;
-    let hello = Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false, maps, has_bell: true };
+    let hello = Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false, maps, has_doorbell: true };
     connect_saying(name, hello)
 }
 
@@ -148,17 +148,17 @@ pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, Conn
     let welcome = handshake::decode_answer(&message).ok_or_else(unclear)??;
     let mut fds = fds.into_iter();
     let (Some(memory), Some(status)) = (fds.next(), fds.next()) else { return Err(unclear()) };
-    let has_more = may_sleep || welcome.bells > 0;
+    let has_more = may_sleep || welcome.doorbells > 0;
     let mut memory = SharedMemory::open(memory, shared_bytes(welcome.geometry, has_more))?;
-    let bells = fds.next().filter(|_| welcome.bells > 0);
-    let bell = bells.map(|bells| Bell::open(&welcome, bells, &status)).transpose()?;
+    let doorbells = fds.next().filter(|_| welcome.doorbells > 0);
+    let doorbell = doorbells.map(|doorbells| Doorbell::open(&welcome, doorbells, &status)).transpose()?;
     let status = ReadOnlyMemory::open(&status, welcome.status_bytes as usize)?;
     // The socket is the only descriptor that a client keeps.
     memory.close_fd();
     let regions =
         (0..welcome.regions).map(|_| receive_region(&socket).ok_or_else(unclear)).collect::<Result<_, _>>()?;
     let ring = Ring::new(memory, welcome.geometry, socket, may_sleep);
-    let ring = Ring { tells_cancels: welcome.cancels, bell, ..ring };
+    let ring = Ring { tells_cancels: welcome.cancels, doorbell, ..ring };
     Ok(Connected { ring, welcome, status, regions })
 }
 
@@ -207,7 +207,7 @@ impl Ring {
             waited_for: 0,
             waited_ticks: 0,
             yielding: Yielding::new(),
-            bell: None,
+            doorbell: None,
             rung_for: 0,
         }
     }
@@ -263,16 +263,16 @@ impl Ring {
     fn announce(&mut self) {
         let quiet = quiet_word(&self.memory).map_or(0, |word| word.load(Ordering::Relaxed));
         if quiet != 0 {
-            self.ring_bell(quiet);
+            self.ring_doorbell(quiet);
         }
     }
 
     /// Rings once, although further requests may follow before the server has heard it.
     #[cold]
-    fn ring_bell(&mut self, quiet: u64) {
-        if let Some(bell) = self.bell.as_ref().filter(|_| quiet != self.rung_for) {
+    fn ring_doorbell(&mut self, quiet: u64) {
+        if let Some(doorbell) = self.doorbell.as_ref().filter(|_| quiet != self.rung_for) {
             self.rung_for = quiet;
-            bell.ring(&self.socket);
+            doorbell.ring(&self.socket);
         }
     }
 

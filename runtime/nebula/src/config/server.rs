@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::rpc::parking::POLLED_FOR;
 use derive_setters::Setters;
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::turn::PaceConfig;
@@ -35,6 +36,9 @@ pub enum Queueing {
     },
 }
 
+/// For how long an adaptive engine polls: some times as long as a thread takes to wake up.
+const ADAPTIVE: Span = Span::from_us(50);
+
 /// How a thread of the server waits without work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdlePolicy {
@@ -42,7 +46,7 @@ pub enum IdlePolicy {
     Spin,
     /// It polls for 50 µs, then sleeps until something arrives, if its engine runs on the worker's
     /// thread. An idle server uses no processor time. The first RPC after a silence waits for the
-    /// thread, some 10 µs. Engines and workers on threads of their own poll, yield, and after 5 ms
+    /// thread, some 10 µs. Engines and workers on separate threads poll, yield, and after 5 ms
     /// sleep 50 µs between polls, which takes a tenth of a core each.
     Adaptive,
     /// It polls for 20 µs, then sleeps until something arrives, on any thread: an RPC then costs
@@ -308,6 +312,16 @@ impl ServerConfig {
     /// Whether all threads can sleep until something arrives: none searches for work, as groups do.
     pub(crate) fn sleeps(&self) -> bool {
         self.groups() == 1 && self.kind().sleeps()
+    }
+
+    /// The silence after which an engine sleeps. An adaptive one does so only on the thread of its
+    /// worker: on another thread, it would look for a sleeping worker at every RPC.
+    pub(crate) fn sleeps_after(&self) -> Option<Span> {
+        match self.idle {
+            IdlePolicy::Block => Some(POLLED_FOR),
+            IdlePolicy::Adaptive if self.kind() == Kind::Inline && self.groups() == 1 => Some(ADAPTIVE),
+            IdlePolicy::Spin | IdlePolicy::Adaptive => None,
+        }
     }
 
     pub(crate) fn engine_threads(&self) -> usize {

@@ -1,28 +1,13 @@
 //! An engine without work polls, yields or sleeps, by the idle policy.
 
 use super::turn::Engine;
-use crate::config::kind::Kind;
-use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::nic::transport::Transport;
-use crate::rpc::parking::{POLLED_FOR, rest_after};
-use nebula_nic::{Span, Timestamp};
+use crate::rpc::parking::rest_after;
+use nebula_nic::Timestamp;
 use std::time::Duration;
 
 /// The longest sleep, so that a lost wake-up costs little.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
-
-/// For how long an adaptive engine polls: some times as long as a thread takes to wake up.
-const ADAPTIVE: Span = Span::from_us(50);
-
-/// The silence after which an engine sleeps. An adaptive one does so only on the thread of its
-/// worker: on a thread of its own, it would look for a sleeping worker at every RPC.
-pub(super) fn sleeps_after(config: &ServerConfig) -> Option<Span> {
-    match config.idle {
-        IdlePolicy::Block => Some(POLLED_FOR),
-        IdlePolicy::Adaptive if config.kind() == Kind::Inline && config.groups() == 1 => Some(ADAPTIVE),
-        IdlePolicy::Spin | IdlePolicy::Adaptive => None,
-    }
-}
 
 impl<T: Transport> Engine<T> {
     #[inline(always)]

@@ -2,7 +2,6 @@
 
 use super::paced::{LoggedPace, begin_long_turns, end_long_turn};
 use super::recent::Recent;
-use super::rest::sleeps_after;
 use crate::config::error::{LogError, ServeError};
 use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
@@ -166,7 +165,7 @@ impl<T: Transport> Engine<T> {
             pace,
             clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0 },
             rest: Rest {
-                sleeps_after: sleeps_after(config),
+                sleeps_after: config.sleeps_after(),
                 spins: config.idle == IdlePolicy::Spin,
                 parker: parts.parker,
                 is_armed: false,

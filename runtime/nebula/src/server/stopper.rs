@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Stopper {
     stop: Arc<AtomicBool>,
     parkers: Vec<Arc<Parker>>,
-    /// Descriptors that wake the listener and whoever waits in `join`.
+    /// Descriptors that wake the listener and a caller of `join`.
     wakers: Vec<Arc<OwnedFd>>,
 }
 
@@ -23,7 +23,7 @@ impl Stopper {
     ///
     /// A system call for each of its threads that may sleep, no lock and no allocation.
     pub fn stop(&self) {
-        // Release: whoever sees it sees what its caller has done before.
+        // Release: a thread that sees it sees what the caller has done before.
         self.stop.store(true, Ordering::Release);
         self.parkers.iter().for_each(|parker| parker.wake());
         self.wakers.iter().for_each(|waker| wake(waker));

@@ -23,9 +23,14 @@
 //! - **A client may sleep**, if it asks for that as it connects: a word behind its ring says when
 //!   it sleeps, and the server then sends a byte over the socket with its next answer.
 //!   [`nebula_sys::wake`] orders the two sides' accesses.
+//! - **A client that says nothing costs nothing.** The server [leaves its ring](hot), the client
+//!   rings a doorbell, and the server [sleeps](sleep) when all rings are quiet.
 
 pub(crate) mod handshake;
 pub(crate) mod channel;
+mod ring_list;
+mod hot;
+mod sleep;
 pub(crate) mod rings;
 pub(crate) mod registry;
 pub(crate) mod listener;

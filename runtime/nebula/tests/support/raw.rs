@@ -117,8 +117,8 @@ pub(crate) struct RawRing {
     pub(crate) mtu_bytes: u32,
     /// The server's longest reply; 0 if unknown.
     pub(crate) reply_bytes_max: u32,
-    /// The bells of all clients, and the number of this one's.
-    bells: Option<(SharedMemory, u32)>,
+    /// The doorbells of all clients, and the number of this one's.
+    doorbells: Option<(SharedMemory, u32)>,
 }
 
 impl RawRing {
@@ -132,7 +132,7 @@ impl RawRing {
         Self::connect_saying(endpoint, slots, &sleepers_hello(slots), 64)
     }
 
-    /// The same as a client that rings its bell.
+    /// The same as a client that rings its doorbell.
     pub(crate) fn connect_ringer(endpoint: &str, slots: u32) -> Self {
         Self::connect_saying(endpoint, slots, &ringers_hello(slots), 64)
     }
@@ -141,22 +141,22 @@ impl RawRing {
         let socket = dial(endpoint);
         assert!(say(&socket, hello), "the server hung up");
         let (message, fds) = hear(&socket);
-        let has_bell = hello[32] > 0;
-        assert_eq!((message.len(), fds.len()), (64, 2 + usize::from(has_bell)), "{message:?}");
+        let has_doorbell = hello[32] > 0;
+        assert_eq!((message.len(), fds.len()), (64, 2 + usize::from(has_doorbell)), "{message:?}");
         assert_eq!((&message[..8], answer_code(&message)), (&b"NEBULA\0W"[..], 0));
         let (granted, mtu_bytes) = (word(&message, 20), word(&message, 24));
         assert_eq!(granted, slots);
         let mut fds = fds.into_iter();
         let memory = fds.next().expect("the ring");
         let memory = SharedMemory::open(memory, slots as usize * Self::stride(mtu_bytes) * 8 + beside).expect("sealed");
-        let bells = fds.nth(1).map(|bells| {
+        let doorbells = fds.nth(1).map(|doorbells| {
             // A bit for each client, and one for each word of them.
             let words = word(&message, 56).div_ceil(64);
             let bytes = (words + words.div_ceil(64)) as usize * 8;
-            let bells = SharedMemory::open(bells, bytes.next_multiple_of(64)).expect("sealed");
-            (bells, word(&message, 16) & 0xFFFF)
+            let doorbells = SharedMemory::open(doorbells, bytes.next_multiple_of(64)).expect("sealed");
+            (doorbells, word(&message, 16) & 0xFFFF)
         });
-        Self { socket, memory, slots, mtu_bytes, reply_bytes_max: word(&message, 36), bells }
+        Self { socket, memory, slots, mtu_bytes, reply_bytes_max: word(&message, 36), doorbells }
     }
 
     fn stride(mtu_bytes: u32) -> usize {
@@ -192,17 +192,17 @@ impl RawRing {
         self.words()[self.slots as usize * Self::stride(self.mtu_bytes) + 1].load(Ordering::Acquire) > 0
     }
 
-    /// Rings this client's bell, the only one of its 64 times 64 in a server of so few.
+    /// Rings this client's doorbell, the only one of its 64 times 64 in a server of so few.
     pub(crate) fn ring(&self) {
-        let (bells, client) = self.bells.as_ref().expect("a bell");
-        bells.words()[1].fetch_or(1 << client, Ordering::Release);
-        bells.words()[0].fetch_or(1, Ordering::Release);
+        let (doorbells, client) = self.doorbells.as_ref().expect("a doorbell");
+        doorbells.words()[1].fetch_or(1 << client, Ordering::Release);
+        doorbells.words()[0].fetch_or(1, Ordering::Release);
     }
 
-    /// Writes this value into all words of bells.
-    pub(crate) fn set_all_bells(&self, value: u64) {
-        let (bells, _) = self.bells.as_ref().expect("a bell");
-        bells.words().iter().for_each(|word| word.store(value, Ordering::Relaxed));
+    /// Writes this value into all words of doorbells.
+    pub(crate) fn set_all_doorbells(&self, value: u64) {
+        let (doorbells, _) = self.doorbells.as_ref().expect("a doorbell");
+        doorbells.words().iter().for_each(|word| word.store(value, Ordering::Relaxed));
     }
 
     pub(crate) fn put(&self, position: u32, slot: Slot) {

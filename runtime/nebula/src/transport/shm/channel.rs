@@ -16,7 +16,7 @@ const WAKE_UP: [u8; 1] = [1];
 
 const MORE_BYTES: usize = 64;
 
-/// The memory of a ring, with a line behind it for a client that may sleep or has a bell.
+/// The memory of a ring, with a line behind it for a client that may sleep or has a doorbell.
 pub(crate) fn shared_bytes(geometry: Geometry, has_more: bool) -> usize {
     geometry.bytes() + if has_more { MORE_BYTES } else { 0 }
 }
@@ -44,7 +44,7 @@ pub(crate) struct Channel {
     /// The listener watches it too.
     socket: Arc<OwnedFd>,
     may_sleep: bool,
-    has_bell: bool,
+    has_doorbell: bool,
 }
 
 const _: () = assert!(size_of::<Channel>() == 64);
@@ -67,15 +67,15 @@ impl Channel {
         geometry: Geometry,
         memory: SharedMemory,
         socket: Arc<OwnedFd>,
-        Hello { sleeps: may_sleep, has_bell, .. }: Hello,
+        Hello { sleeps: may_sleep, has_doorbell, .. }: Hello,
     ) -> Self {
-        Self { snid, geometry, memory: geometry.of(memory), socket, may_sleep, has_bell }
+        Self { snid, geometry, memory: geometry.of(memory), socket, may_sleep, has_doorbell }
     }
 
     /// Whether the client rings when it is told that nobody looks at its ring.
     #[inline(always)]
-    pub(crate) fn has_bell(&self) -> bool {
-        self.has_bell
+    pub(crate) fn has_doorbell(&self) -> bool {
+        self.has_doorbell
     }
 
     /// Says that the ring is looked at in every turn, or for how many times it is not.

@@ -35,14 +35,14 @@ pub(crate) struct Hello {
     pub(crate) observes: bool,
     /// Whether it asks for the regions that it may map.
     pub(crate) maps: bool,
-    /// Whether it rings a bell when the server says that it does not look at its ring.
-    pub(crate) has_bell: bool,
+    /// Whether it rings a doorbell when the server says that it does not look at its ring.
+    pub(crate) has_doorbell: bool,
 }
 
 impl Hello {
     /// Whether the client's ring has a line behind it.
     pub(crate) fn has_more(self) -> bool {
-        self.sleeps || self.has_bell
+        self.sleeps || self.has_doorbell
     }
 }
 
@@ -117,8 +117,8 @@ pub(crate) struct Welcome {
     pub(crate) cancels: bool,
     /// How many messages follow, each with a region to map.
     pub(crate) regions: u32,
-    /// The bells of how many clients the third descriptor has; 0 if there is none.
-    pub(crate) bells: u32,
+    /// The doorbells of how many clients the third descriptor has; 0 if there is none.
+    pub(crate) doorbells: u32,
     /// The word of the status page that says whether the client's engine sleeps.
     pub(crate) asleep_word: u32,
 }
@@ -153,7 +153,7 @@ impl Hello {
         put(&mut message, 20, self.domain.into());
         put(&mut message, 24, self.observes.into());
         put(&mut message, 28, self.maps.into());
-        put(&mut message, 32, self.has_bell.into());
+        put(&mut message, 32, self.has_doorbell.into());
         message
     }
 
@@ -165,7 +165,7 @@ impl Hello {
             domain: message[20],
             observes: take(message, 24) != 0,
             maps: take(message, 28) != 0,
-            has_bell: take(message, 32) != 0,
+            has_doorbell: take(message, 32) != 0,
         })
     }
 
@@ -205,7 +205,7 @@ pub(crate) fn encode_answer(answer: Answer) -> Message {
             message[40..48].copy_from_slice(&welcome.slo_ps.to_le_bytes());
             put(&mut message, 48, welcome.cancels.into());
             put(&mut message, 52, welcome.regions);
-            put(&mut message, 56, welcome.bells);
+            put(&mut message, 56, welcome.doorbells);
             put(&mut message, 60, welcome.asleep_word);
         }
     }
@@ -244,7 +244,7 @@ pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
         slo_ps: u64::from_le_bytes(slo),
         cancels: take(message, 48) == 1,
         regions: take(message, 52),
-        bells: take(message, 56),
+        doorbells: take(message, 56),
         asleep_word: take(message, 60),
     };
     Some(Ok(welcome))
@@ -307,8 +307,15 @@ mod tests {
     use super::*;
     use rustix::io::{FdFlags, fcntl_getfd};
 
-    const HELLO: Hello =
-        Hello { version: VERSION, slots: 64, sleeps: false, domain: 0, observes: false, maps: false, has_bell: false };
+    const HELLO: Hello = Hello {
+        version: VERSION,
+        slots: 64,
+        sleeps: false,
+        domain: 0,
+        observes: false,
+        maps: false,
+        has_doorbell: false,
+    };
 
     const WELCOME: Welcome = Welcome {
         snid: 3,
@@ -319,7 +326,7 @@ mod tests {
         slo_ps: 100_000_000,
         cancels: true,
         regions: 3,
-        bells: 100,
+        doorbells: 100,
         asleep_word: 49,
     };
 
@@ -333,7 +340,7 @@ mod tests {
                 domain: 7,
                 observes: !sleeps,
                 maps: sleeps,
-                has_bell: !sleeps,
+                has_doorbell: !sleeps,
             };
             assert_eq!(Hello::decode(&hello.encode()), Some(hello));
         }

@@ -13,7 +13,7 @@ use crate::rpc::region::Registered;
 use crate::rpc::slot::Geometry;
 use crate::status::{Asleep, Layout};
 use nebula_nic::{Choose, Header, NodeId, Rss};
-use nebula_sys::bells::words_of;
+use nebula_sys::doorbells::words_of;
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::SharedMemory;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -42,27 +42,27 @@ pub(crate) enum Event {
 }
 
 /// Control messages from the listener to the engine, ids that the engine no longer uses, and what
-/// the listener hands out for the engine: the bells of its clients.
+/// the listener hands out for the engine: the doorbells of its clients.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     has_events: AtomicBool,
     events: Mutex<Vec<Event>>,
     retired: Mutex<Vec<NodeId>>,
     waker: OwnedFd,
-    bells: SharedMemory,
+    doorbells: SharedMemory,
     asleep: Asleep,
 }
 
 impl EventQueue {
     fn try_new(clients_max: u16, asleep: Asleep) -> std::io::Result<Self> {
         let bytes = (8 * words_of(clients_max.into())).next_multiple_of(64);
-        let bells = SharedMemory::create("nebula-bells", bytes).map_err(std::io::Error::other)?;
+        let doorbells = SharedMemory::create("nebula-doorbells", bytes).map_err(std::io::Error::other)?;
         Ok(Self {
             has_events: AtomicBool::new(false),
             events: Mutex::default(),
             retired: Mutex::default(),
             waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            bells,
+            doorbells,
             asleep,
         })
     }
@@ -87,8 +87,8 @@ impl EventQueue {
         let _ = rustix::io::read(&self.waker, &mut [0_u8; 8]);
     }
 
-    pub(crate) fn bells(&self) -> &SharedMemory {
-        &self.bells
+    pub(crate) fn doorbells(&self) -> &SharedMemory {
+        &self.doorbells
     }
 
     pub(crate) fn asleep(&self) -> &Asleep {
@@ -382,7 +382,7 @@ impl Listener {
             true => return Err(Refusal::TooManyClients),
             false => self.ids.take(self.terms.tenant(peer.uid)).ok_or(Refusal::TooManyClients)?,
         };
-        let rings = hello.has_bell && !hello.observes;
+        let rings = hello.has_doorbell && !hello.observes;
         let asleep_word = self.queue_of(snid).asleep().word();
         Ok(Welcome {
             snid: snid.0,
@@ -393,7 +393,7 @@ impl Listener {
             slo_ps: self.terms.slo_ps,
             cancels: true,
             regions: if hello.maps { u32::try_from(self.mappable().count()).unwrap_or(0) } else { 0 },
-            bells: if rings { self.terms.clients_max.into() } else { 0 },
+            doorbells: if rings { self.terms.clients_max.into() } else { 0 },
             asleep_word: u32::try_from(asleep_word).unwrap_or(0),
         })
     }
@@ -439,8 +439,8 @@ impl Listener {
         };
         let answer = handshake::encode_answer(Ok(welcome));
         let queue = self.queue_of(snid).clone();
-        let fds = [memory.fd(), self.status.fd(), queue.bells().fd()];
-        let fds = if welcome.bells > 0 { &fds[..] } else { &fds[..2] };
+        let fds = [memory.fd(), self.status.fd(), queue.doorbells().fd()];
+        let fds = if welcome.doorbells > 0 { &fds[..] } else { &fds[..2] };
         let sent = handshake::send(&socket, &answer, fds);
         if sent.is_err() || self.share_regions(&socket, welcome.regions).is_err() {
             return self.ids.give_back(snid);

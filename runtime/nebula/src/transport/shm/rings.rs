@@ -1,11 +1,8 @@
-//! The clients of a server over shared memory: their rings, each ring's cursor, and departures.
-
-mod hot;
-mod sleep;
+//! Stations 2 to 5 over shared memory: an engine takes RPCs from its clients' rings.
 
 use super::channel::Channel;
-use super::listener::{Event, EventQueue, client_index};
-use super::registry::Registry;
+pub(crate) use super::ring_list::Rings;
+use super::ring_list::{Current, PeerRing};
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided};
 use crate::nic::recorder::Recorder;
@@ -20,9 +17,7 @@ use nebula_nic::{
     SLOT_BYTES, Timestamp, TransferId, Verdict, slots_of,
 };
 use nebula_sys::sync::Ordering;
-use sleep::Ears;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The most packets taken from one ring in a turn, so that no client starves others. More than an
@@ -35,146 +30,7 @@ const _: () = assert!(BURST_MAX > crate::nic::ingress::RPCS_PER_TURN, "under ove
 /// Rings polled in a turn; if there are more, they take turns.
 const RINGS_PER_TURN: usize = 64;
 
-/// A client's ring, and the engine's place in it: in one cache line.
-#[derive(Debug)]
-#[repr(align(64))]
-struct PeerRing {
-    channel: Arc<Channel>,
-    cursor: u32,
-    /// Where the next packet is looked for first: at the cursor or at the ring's first slot.
-    look: u32,
-    /// Slots that the latest RPC of one packet spanned: the guess for the next one.
-    span: u32,
-    /// The RPC of several packets that the cursor is inside.
-    current: Option<Current>,
-    in_flight: u32,
-    is_gone: bool,
-    /// Whether the client is told to ring.
-    is_quiet: bool,
-    /// How often it was told so.
-    quiets: u32,
-    /// The index in `Rings::hot`, or [`NOWHERE`].
-    hot_at: u32,
-    /// When it last had an RPC or was told something.
-    last: Timestamp,
-}
-
-const _: () = assert!(size_of::<PeerRing>() == 64);
-
-#[derive(Clone, Copy, Debug)]
-struct Current {
-    base: u32,
-    span: u32,
-    rpc_bytes: u32,
-    packets: u32,
-}
-
-/// All clients: a dense list to poll, and each client's index in it.
-#[derive(Debug)]
-pub(crate) struct Rings {
-    list: Vec<PeerRing>,
-    /// By client index: index into `list`.
-    places: Box<[u32]>,
-    /// Rings looked at in each turn: indices into `list`.
-    hot: Vec<u32>,
-    /// The quiet ring looked at last, and the turns with quiet rings.
-    rover: usize,
-    turns: u32,
-    /// The time of the latest turn.
-    now: Timestamp,
-    clients_max: u32,
-    ears: Ears,
-    violations: u64,
-    /// RPCs cancelled before a core got them.
-    cancelled: u64,
-    first: usize,
-    registry: Arc<Registry>,
-    events: Arc<EventQueue>,
-    one_sided: OneSided,
-}
-
-const NOWHERE: u32 = u32::MAX;
-
 impl Rings {
-    pub(crate) fn new(clients_max: u16, registry: Arc<Registry>, events: Arc<EventQueue>, one_sided: OneSided) -> Self {
-        Self {
-            list: Vec::new(),
-            places: vec![NOWHERE; usize::from(clients_max)].into(),
-            hot: Vec::new(),
-            rover: 0,
-            turns: 0,
-            now: Timestamp::ZERO,
-            clients_max: clients_max.into(),
-            ears: Ears::default(),
-            violations: 0,
-            cancelled: 0,
-            first: 0,
-            registry,
-            events,
-            one_sided,
-        }
-    }
-
-    fn len(&self) -> u32 {
-        u32::try_from(self.list.len()).unwrap_or(u32::MAX)
-    }
-
-    fn place(&self, snid: NodeId) -> Option<usize> {
-        let place = *self.places.get(client_index(snid))? as usize;
-        (self.list.get(place)?.channel.snid() == snid).then_some(place)
-    }
-
-    #[cold]
-    fn read(&mut self, events: Vec<Event>) -> Vec<NodeId> {
-        let mut gone = Vec::new();
-        for event in events {
-            match event {
-                Event::Attach(channel) => self.attach(channel),
-                Event::Gone(snid) => gone.push(snid),
-            }
-        }
-        gone
-    }
-
-    fn attach(&mut self, channel: Arc<Channel>) {
-        self.registry.insert(channel.clone());
-        self.places[client_index(channel.snid())] = self.len();
-        self.list.push(PeerRing {
-            channel,
-            cursor: 0,
-            look: 0,
-            span: 1,
-            current: None,
-            in_flight: 0,
-            is_gone: false,
-            is_quiet: false,
-            quiets: 0,
-            hot_at: NOWHERE,
-            last: self.now,
-        });
-        let place = self.list.len() - 1;
-        self.heat(place);
-        self.listen_to(place);
-    }
-
-    #[cold]
-    fn remove(&mut self, place: usize) {
-        self.leave(place);
-        let gone = self.list.swap_remove(place);
-        let snid = gone.channel.snid();
-        self.listen_no_more_to(&gone.channel);
-        self.places[client_index(snid)] = NOWHERE;
-        if let Some(moved) = self.list.get(place) {
-            let now_at = u32::try_from(place).unwrap_or(NOWHERE);
-            self.places[client_index(moved.channel.snid())] = now_at;
-            if let Some(hot) = self.hot.get_mut(moved.hot_at as usize) {
-                *hot = now_at;
-            }
-        }
-        self.registry.remove(snid);
-        self.events.retire(snid);
-    }
-
     /// Cuts off a client whose ring is invalid. Its RPCs in flight run on.
     #[cold]
     fn cut_off(&mut self, place: usize) {
@@ -345,19 +201,6 @@ impl Rings {
 }
 
 impl PeerRing {
-    /// Tells the client whether it must ring.
-    #[cold]
-    fn set_quiet(&mut self, is_quiet: bool) {
-        self.is_quiet = is_quiet;
-        self.quiets = self.quiets.wrapping_add(1).max(1);
-        self.channel.set_quiet(if is_quiet { self.quiets } else { 0 });
-    }
-
-    #[inline(always)]
-    fn has_request(&self) -> bool {
-        self.channel.slots().has_request(self.cursor)
-    }
-
     /// Whether the next RPC would be refused without a NACK. Then the ring is not read.
     #[cold]
     fn is_turned_away(&self, now: Timestamp, intake: &mut Intake) -> bool {
@@ -369,39 +212,6 @@ impl PeerRing {
     #[inline(always)]
     fn takes_bursts(&self, intake: &Intake) -> bool {
         !self.is_gone && self.current.is_none() && intake.backend.takes_bursts()
-    }
-
-    /// Moves the cursor to the packet that was found at `look`. Returns `false` if there is one at
-    /// the cursor before it. A client begins at the ring's first slot again once it has taken all
-    /// answers. It writes its positions in order. So if its packet is there, and there is still
-    /// none at the cursor, it has skipped the rest of the lap.
-    #[inline(always)]
-    fn begins_at_look(&mut self) -> bool {
-        if self.look != self.cursor && self.has_request() {
-            return false;
-        }
-        self.cursor = self.look;
-        true
-    }
-
-    fn goes_on(&mut self) -> bool {
-        let goes_on = self.has_request();
-        if goes_on {
-            self.look = self.cursor;
-        }
-        goes_on
-    }
-
-    fn restart(&mut self) -> bool {
-        let slots = self.channel.slots();
-        let lap = slots.geometry().next_lap(self.cursor);
-        if self.current.is_some() || !slots.has_request(lap) {
-            return false;
-        }
-        self.look = lap;
-        // Meanwhile it may have written at the cursor.
-        self.begins_at_look();
-        true
     }
 
     /// Moves the cursor behind the taken slots; looks next there, or at the first slot again.

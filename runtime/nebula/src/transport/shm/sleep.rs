@@ -1,11 +1,11 @@
 //! An engine sleeps until one of its clients wakes it, over the client's own socket.
 //!
-//! First all rings become [quiet](super::hot). A client that then rings its bell reads in the
+//! First all rings become [quiet](super::hot). A client that then rings its doorbell reads in the
 //! status page, which no client can write, whether the engine sleeps, and if so sends a byte. The
 //! engine says that it sleeps, looks at every ring once more, and sleeps.
 
-use super::Rings;
 use super::hot::STILL_FOR;
+use super::ring_list::Rings;
 use crate::transport::shm::channel::Channel;
 use nebula_nic::NodeId;
 use rustix::event::Timespec;
@@ -22,29 +22,18 @@ const PARKER: u64 = u64::MAX - 1;
 /// Sockets that are read after a sleep; further ones end the next sleep at once.
 const WOKEN_MAX: usize = 64;
 
-/// The sockets that wake a sleeping engine.
-#[derive(Debug, Default)]
-pub(super) struct Ears {
-    epoll: Option<OwnedFd>,
-    knows_parker: bool,
-    /// Clients whose bytes are to be taken before the next sleep.
-    heard: Vec<NodeId>,
-    /// Clients that cannot wake the engine.
-    mute: usize,
-}
-
 impl Rings {
     /// Counts a client that has come. It is heard from the first sleep on.
     pub(super) fn listen_to(&mut self, place: usize) {
         let channel = &self.list[place].channel;
-        self.ears.mute += usize::from(!channel.has_bell());
+        self.ears.mute += usize::from(!channel.has_doorbell());
         let data = EventData::new_u64(channel.snid().0.into());
-        // Without an ear for one, all are made anew.
+        // Without an ear for one, all are made again.
         self.ears.epoll.take_if(|epoll| epoll::add(epoll, channel.socket(), data, EventFlags::IN).is_err());
     }
 
     pub(super) fn listen_no_more_to(&mut self, channel: &Channel) {
-        self.ears.mute -= usize::from(!channel.has_bell());
+        self.ears.mute -= usize::from(!channel.has_doorbell());
         if let Some(epoll) = &self.ears.epoll {
             let _ = epoll::delete(epoll, channel.socket());
         }

@@ -2,20 +2,20 @@
 //! their clients ring. So a connected client costs nothing until it speaks.
 //!
 //! A client reads a word behind its ring that says whether the server looks there. If not, it rings
-//! its bell, after it has written its RPC. Bells are memory that all clients write. So the engine
+//! its doorbell, after it has written its RPC. All clients can write all doorbells. So the engine
 //! looks at the other rings too, one in some turns: a client that takes others' rings away delays
 //! them by one round of these looks.
 
-use super::{NOWHERE, Rings};
+use super::ring_list::{NOWHERE, Rings};
 use nebula_nic::{Span, Timestamp};
-use nebula_sys::bells::Bells;
+use nebula_sys::doorbells::Doorbells;
 
 /// The client of a ring without an RPC for so long is told to ring.
 const HOT_FOR: Span = Span::from_us(100);
-/// The ring is looked at for so long after that, because the client may have read the word while its
-/// RPC was on its way to memory, which takes less than a microsecond.
+/// The ring is looked at for so long after that, because the client may have read the word while
+/// its RPC was on its way to memory, which takes less than a microsecond.
 pub(super) const STILL_FOR: Span = Span::from_us(5);
-/// With so few clients all rings are looked at, which costs less than bells.
+/// With so few clients all rings are looked at, which costs less than doorbells.
 const FEW: usize = 8;
 /// Turns between two looks at a quiet ring.
 const TURNS_PER_LOOK: u32 = 8;
@@ -48,7 +48,7 @@ impl Rings {
             return self.leave(place);
         }
         ring.last = now;
-        if !are_few && ring.channel.has_bell() {
+        if !are_few && ring.channel.has_doorbell() {
             ring.set_quiet(true);
         }
     }
@@ -88,14 +88,14 @@ impl Rings {
         is_used
     }
 
-    /// Hears the bells of quiet rings, and now and then looks at one of them.
+    /// Hears the doorbells of quiet rings, and now and then looks at one of them.
     #[inline(never)]
     pub(super) fn attend_quiet(&mut self) {
         let events = self.events.clone();
-        if let Some(bells) = Bells::new(events.bells().words(), self.clients_max)
-            && bells.have_rung()
+        if let Some(doorbells) = Doorbells::new(events.doorbells().words(), self.clients_max)
+            && doorbells.have_rung()
         {
-            bells.take(|client| {
+            doorbells.take(|client| {
                 if let Some(&place) = self.places.get(client as usize) {
                     self.heat_if_used(place as usize);
                 }

@@ -3,7 +3,7 @@
 use crate::transport::shm::handshake::Welcome;
 use crate::transport::shm::listener::client_index;
 use nebula_nic::NodeId;
-use nebula_sys::bells::Bells;
+use nebula_sys::doorbells::Doorbells;
 use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
 use nebula_sys::sync::{Ordering, fence};
 use rustix::net::{SendFlags, send};
@@ -11,24 +11,24 @@ use std::os::fd::{AsFd, OwnedFd};
 
 const WAKE_UP: [u8; 1] = [1];
 
-/// The bell of a client, and the server's status page.
+/// The doorbell of a client, and the server's status page.
 #[derive(Debug)]
-pub(super) struct Bell {
-    bells: SharedMemory,
+pub(super) struct Doorbell {
+    doorbells: SharedMemory,
     clients: u32,
     client: u32,
     status: ReadOnlyMemory,
     asleep_word: usize,
 }
 
-impl Bell {
-    pub(super) fn open(welcome: &Welcome, bells: OwnedFd, status: &OwnedFd) -> Result<Self, SharedError> {
-        let bytes = (8 * nebula_sys::bells::words_of(welcome.bells)).next_multiple_of(64);
-        let mut bells = SharedMemory::open(bells, bytes)?;
-        bells.close_fd();
+impl Doorbell {
+    pub(super) fn open(welcome: &Welcome, doorbells: OwnedFd, status: &OwnedFd) -> Result<Self, SharedError> {
+        let bytes = (8 * nebula_sys::doorbells::words_of(welcome.doorbells)).next_multiple_of(64);
+        let mut doorbells = SharedMemory::open(doorbells, bytes)?;
+        doorbells.close_fd();
         Ok(Self {
-            bells,
-            clients: welcome.bells,
+            doorbells,
+            clients: welcome.doorbells,
             client: u32::try_from(client_index(NodeId(welcome.snid))).unwrap_or(u32::MAX),
             status: ReadOnlyMemory::open(status, welcome.status_bytes as usize)?,
             asleep_word: welcome.asleep_word as usize,
@@ -37,8 +37,8 @@ impl Bell {
 
     /// Rings, and wakes the engine over `socket` if it sleeps.
     pub(super) fn ring(&self, socket: impl AsFd) {
-        if let Some(bells) = Bells::new(self.bells.words(), self.clients) {
-            bells.ring(self.client);
+        if let Some(doorbells) = Doorbells::new(self.doorbells.words(), self.clients) {
+            doorbells.ring(self.client);
         }
         // Orders the request before the look; pairs with the fence of `Asleep::arm`.
         fence(Ordering::SeqCst);

@@ -1,9 +1,9 @@
-//! Bells: a bit for each client, by which a client whose ring is not looked at says that it has
+//! Doorbells: a bit for each client, by which a client whose ring is not looked at says that it has
 //! written there. The words are shared by all clients.
 //!
 //! A bit of a client lies in a word with those of 63 others, and a bit for each such word in a
 //! word above: the server learns in one look whether any of 4,096 clients has rung. *Enforced by*
-//! `tests/loom_bells.rs`: no ring is lost.
+//! `tests/loom_doorbells.rs`: no ring is lost.
 //!
 //! A client may ring for others, and take their rings away. So the server looks at every ring now
 //! and then in any case.
@@ -12,16 +12,16 @@ use crate::sync::{AtomicU64, Ordering};
 
 const BITS: u32 = 64;
 
-/// The bells of so many clients.
+/// The doorbells of so many clients.
 #[derive(Clone, Copy, Debug)]
-pub struct Bells<'a> {
+pub struct Doorbells<'a> {
     /// A bit for each word of `clients`.
     above: &'a [AtomicU64],
     /// A bit for each client.
     clients: &'a [AtomicU64],
 }
 
-/// The words that the bells of `clients` clients take.
+/// The words that the doorbells of `clients` clients take.
 #[must_use]
 pub const fn words_of(clients: u32) -> usize {
     let (below, above) = parts(clients);
@@ -33,8 +33,8 @@ const fn parts(clients: u32) -> (usize, usize) {
     (below as usize, below.div_ceil(BITS) as usize)
 }
 
-impl<'a> Bells<'a> {
-    /// The bells of `clients` clients in `words`; `None` if there are too few words.
+impl<'a> Doorbells<'a> {
+    /// The doorbells of `clients` clients in `words`; `None` if there are too few words.
     #[must_use]
     #[inline]
     pub fn new(words: &'a [AtomicU64], clients: u32) -> Option<Self> {
@@ -43,7 +43,7 @@ impl<'a> Bells<'a> {
         Some(Self { above, clients: rest.get(..below)? })
     }
 
-    /// Rings the bell of `client`. Does nothing for a client that has none.
+    /// Rings the doorbell of `client`. Does nothing for a client that has none.
     ///
     /// # Cost
     ///
@@ -51,13 +51,13 @@ impl<'a> Bells<'a> {
     pub fn ring(self, client: u32) {
         let word = client / BITS;
         if let (Some(own), Some(above)) = (self.clients.get(word as usize), self.above.get((word / BITS) as usize)) {
-            // Release: whoever finds the bit sees what the client wrote before.
+            // Release: a server that finds the bit sees what the client wrote before.
             own.fetch_or(1 << (client % BITS), Ordering::Release);
             above.fetch_or(1 << (word % BITS), Ordering::Release);
         }
     }
 
-    /// Whether a bell may have rung.
+    /// Whether a doorbell may have rung.
     #[must_use]
     #[inline(always)]
     pub fn have_rung(self) -> bool {
@@ -90,17 +90,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_ring_is_taken_once_and_of_a_client_without_a_bell_none() {
+    fn each_ring_is_taken_once_and_of_a_client_without_a_doorbell_none() {
         let words: Vec<AtomicU64> = (0..words_of(5000)).map(|_| AtomicU64::new(0)).collect();
-        let bells = Bells::new(&words, 5000).expect("as many words");
-        assert!(Bells::new(&words[1..], 5000).is_none() && !bells.have_rung());
+        let doorbells = Doorbells::new(&words, 5000).expect("as many words");
+        assert!(Doorbells::new(&words[1..], 5000).is_none() && !doorbells.have_rung());
         for client in [0, 63, 64, 4095, 4096, 4999, 4096, 1 << 20] {
-            bells.ring(client);
+            doorbells.ring(client);
         }
         let mut taken = Vec::new();
-        bells.take(|client| taken.push(client));
+        doorbells.take(|client| taken.push(client));
         assert_eq!(taken, [0, 63, 64, 4095, 4096, 4999]);
-        assert!(!bells.have_rung());
-        bells.take(|client| panic!("{client} again"));
+        assert!(!doorbells.have_rung());
+        doorbells.take(|client| panic!("{client} again"));
     }
 }
