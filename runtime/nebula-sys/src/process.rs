@@ -1,25 +1,36 @@
-//! The peer process of a Unix socket, and ending together with the parent process.
+//! The user of a Unix socket's peer, and ending together with the parent process.
 
 use rustix::process::{Signal, set_parent_process_death_signal};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
-/// The process at the other end of a Unix socket, as the kernel reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// The user id it connected with.
-    pub uid: u32,
-    /// Its process id at that time.
-    pub pid: i32,
-}
+/// No user, as the kernel writes it.
+const NOBODY: u32 = u32::MAX;
 
-/// The process that connected `socket`, as the kernel reports it.
+/// The user id of the process that connected `socket`, as the kernel reports it in this process's
+/// user namespace: 65,534 if it has none there.
+///
+/// The process id that the kernel reports beside it is left out: it is 0 for a process of another
+/// PID namespace, which `rustix` takes for impossible.
 ///
 /// # Errors
 ///
-/// The kernel's error, when the socket is not a connected Unix socket.
-pub fn peer_of(socket: impl AsFd) -> std::io::Result<Peer> {
-    let credentials = rustix::net::sockopt::socket_peercred(socket)?;
-    Ok(Peer { uid: credentials.uid.as_raw(), pid: credentials.pid.as_raw_nonzero().get() })
+/// The kernel's error, if the socket is not a Unix socket; [`NotConnected`] if it has no peer.
+///
+/// [`NotConnected`]: std::io::ErrorKind::NotConnected
+pub fn uid_of_peer(socket: impl AsFd) -> std::io::Result<u32> {
+    let mut credentials = libc::ucred { pid: 0, uid: NOBODY, gid: NOBODY };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes at most `bytes` bytes into the credentials, of which any bytes are
+    // valid, and the length of what it wrote into `bytes`. Both live until it returns.
+    let failed = unsafe {
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut credentials).cast(), &raw mut bytes)
+    };
+    if failed != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // A socket without a peer has the user -1.
+    if credentials.uid == NOBODY { Err(std::io::ErrorKind::NotConnected.into()) } else { Ok(credentials.uid) }
 }
 
 /// The effective user id of this process.
@@ -50,7 +61,13 @@ mod tests {
     #[test]
     fn a_socket_pair_is_connected_to_ourselves() {
         let (one, _two) = UnixStream::pair().unwrap();
-        let peer = peer_of(&one).unwrap();
-        assert_eq!((peer.uid, peer.pid), (own_uid(), i32::try_from(std::process::id()).unwrap()));
+        assert_eq!(uid_of_peer(&one).unwrap(), own_uid());
+    }
+
+    #[test]
+    fn a_socket_without_a_peer_has_no_user() {
+        let alone = std::os::unix::net::UnixDatagram::unbound().unwrap();
+        assert_eq!(uid_of_peer(&alone).unwrap_err().kind(), std::io::ErrorKind::NotConnected);
+        assert!(uid_of_peer(std::fs::File::open("/dev/null").unwrap()).is_err());
     }
 }

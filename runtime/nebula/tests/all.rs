@@ -8,6 +8,7 @@ mod answers;
 mod async_calls;
 mod balanced;
 mod cancel;
+mod containers;
 mod darc;
 mod decision_log;
 mod description;

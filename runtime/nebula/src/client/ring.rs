@@ -14,7 +14,7 @@ use nebula_sys::clock::Clock;
 use nebula_sys::copy::store_bytes;
 use nebula_sys::lines::RingMemory;
 use nebula_sys::places::Places;
-use nebula_sys::process::{own_uid, peer_of};
+use nebula_sys::process::{own_uid, uid_of_peer};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use nebula_sys::sync::{AtomicU64, Ordering};
 use nebula_sys::wake::SleepWord;
@@ -135,9 +135,9 @@ pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, Conn
         }
         _ => system(cause),
     })?;
-    let server = peer_of(&socket).map_err(system)?;
-    if server.uid != own_uid() && server.uid != 0 {
-        return Err(ConnectError::ServerUserId { name: name.to_owned(), uid: server.uid });
+    let uid = uid_of_peer(&socket).map_err(system)?;
+    if uid != own_uid() && uid != 0 {
+        return Err(ConnectError::ServerUserId { name: name.to_owned(), uid });
     }
     let unclear = || ConnectError::Handshake { name: name.to_owned() };
     handshake::send(&socket, &hello.encode(), &[]).map_err(|_| unclear())?;

@@ -6,6 +6,7 @@
 
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 const ROLE: &str = "NEBULA_TEST_ROLE";
@@ -32,6 +33,20 @@ pub(crate) fn wait_for_end() {
     }
 }
 
+fn own_executable() -> PathBuf {
+    std::env::current_exe().expect("the test's own executable")
+}
+
+/// Runs what follows in its own PID, mount, user and cgroup namespaces, with a root that cannot be
+/// written and a `/dev/shm` of 1 MiB, as in a container of a pod.
+pub(crate) fn container() -> Command {
+    const SETUP: &str = "mount -t tmpfs -o size=1m shm /dev/shm && mount -o remount,bind,ro / && exec \"$0\" \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount", "--cgroup"]);
+    command.args(["sh", "-c", SETUP]);
+    command
+}
+
 /// Another process, killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -43,8 +58,16 @@ pub(crate) struct Process {
 impl Process {
     /// Runs the test of that name in a separate process, with the words of its role.
     pub(crate) fn spawn(test: &str, words: &[&str]) -> Self {
-        let executable = std::env::current_exe().expect("the test's own executable");
-        let mut child = Command::new(executable)
+        Self::spawn_by(&mut Command::new(own_executable()), test, words)
+    }
+
+    /// The same in a container: see [`container`].
+    pub(crate) fn spawn_in_container(test: &str, words: &[&str]) -> Self {
+        Self::spawn_by(container().arg(own_executable()), test, words)
+    }
+
+    fn spawn_by(command: &mut Command, test: &str, words: &[&str]) -> Self {
+        let mut child = command
             .args([test, "--exact", "--nocapture"])
             .env(ROLE, words.join(" "))
             .stdin(Stdio::piped())

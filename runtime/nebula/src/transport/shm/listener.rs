@@ -14,7 +14,7 @@ use crate::rpc::slot::Geometry;
 use crate::status::{Asleep, Layout};
 use nebula_nic::{Choose, Header, NodeId, Rss};
 use nebula_sys::doorbells::words_of;
-use nebula_sys::process::{own_uid, peer_of};
+use nebula_sys::process::{own_uid, uid_of_peer};
 use nebula_sys::shared::SharedMemory;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::{
@@ -372,15 +372,15 @@ impl Listener {
 
     fn admit(&mut self, socket: &OwnedFd, hello: Hello) -> Answer {
         hello.check(self.terms.domain)?;
-        let peer = peer_of(socket).map_err(|_| Refusal::UserId)?;
-        if peer.uid != own_uid() && !self.terms.allowed_uids.contains(&peer.uid) {
+        let uid = uid_of_peer(socket).map_err(|_| Refusal::UserId)?;
+        if uid != own_uid() && !self.terms.allowed_uids.contains(&uid) {
             return Err(Refusal::UserId);
         }
         self.take_back_ids();
         let snid = match hello.observes {
             true if self.observers.len() < OBSERVERS_MAX => NodeId(0),
             true => return Err(Refusal::TooManyClients),
-            false => self.ids.take(self.terms.tenant(peer.uid)).ok_or(Refusal::TooManyClients)?,
+            false => self.ids.take(self.terms.tenant(uid)).ok_or(Refusal::TooManyClients)?,
         };
         let rings = hello.has_doorbell && !hello.observes;
         let asleep_word = self.queue_of(snid).asleep().word();
