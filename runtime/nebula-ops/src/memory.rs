@@ -1,5 +1,7 @@
 //! The memory that this process may use.
 
+use nebula_sys::limits::Limits;
+
 /// The largest default slot: one page. Longer values take several slots.
 pub const MTU_BYTES_AUTO: u32 = 4096;
 
@@ -8,7 +10,7 @@ pub const SHARE: (u64, u64) = (7, 8);
 
 /// The memory that a store may use, in bytes.
 pub fn budget_bytes() -> u64 {
-    let free = [meminfo_available(), cgroup_available()].into_iter().flatten().min();
+    let free = [meminfo_available(), Limits::of_this_process().memory_left_bytes].into_iter().flatten().min();
     free.map_or(u64::MAX, |free| free / SHARE.1 * SHARE.0)
 }
 
@@ -24,13 +26,4 @@ pub fn meminfo(name: &str) -> Option<u64> {
     let mut words = line.split_whitespace();
     let number: u64 = words.next()?.parse().ok()?;
     Some(if words.next() == Some("kB") { number * 1024 } else { number })
-}
-
-fn cgroup_available() -> Option<u64> {
-    let read = |file: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok();
-    let (limit, used) =
-        [("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")]
-            .into_iter()
-            .find_map(|(limit, used)| Some((read(limit)?, read(used)?)))?;
-    Some(limit.saturating_sub(used))
 }

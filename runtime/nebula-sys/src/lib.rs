@@ -19,6 +19,7 @@
 //! | [`foreign`] | decisions of another language, by the address of a function |
 //! | [`clock`] | the time-stamp counter as a clock |
 //! | [`affinity`] | the cores of the machine, and pinning a thread to one |
+//! | [`limits`] | the memory and processor time that control groups leave to this process |
 //! | [`fork`] | whether this process is a fork of the one that made something |
 //! | [`process`] | the user of a Unix socket's peer, and ending together with the parent process |
 //! | [`stdio`] | whether the process was started with a standard output |
@@ -64,6 +65,7 @@ pub mod fiber;
 pub mod clock;
 #[cfg(not(loom))]
 pub mod affinity;
+pub mod limits;
 #[cfg(not(loom))]
 pub mod fork;
 #[cfg(not(loom))]

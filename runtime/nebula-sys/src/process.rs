@@ -3,6 +3,9 @@
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::os::fd::{AsFd, AsRawFd};
 
+#[expect(clippy::cast_possible_truncation, reason = "12")]
+const CREDENTIALS_BYTES: libc::socklen_t = size_of::<libc::ucred>() as libc::socklen_t;
+
 /// No user, as the kernel writes it.
 const NOBODY: u32 = u32::MAX;
 
@@ -19,7 +22,7 @@ const NOBODY: u32 = u32::MAX;
 /// [`NotConnected`]: std::io::ErrorKind::NotConnected
 pub fn uid_of_peer(socket: impl AsFd) -> std::io::Result<u32> {
     let mut credentials = libc::ucred { pid: 0, uid: NOBODY, gid: NOBODY };
-    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    let mut bytes = CREDENTIALS_BYTES;
     let fd = socket.as_fd().as_raw_fd();
     // SAFETY: the kernel writes at most `bytes` bytes into the credentials, of which any bytes are
     // valid, and the length of what it wrote into `bytes`. Both live until it returns.

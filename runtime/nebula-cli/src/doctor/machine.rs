@@ -31,9 +31,17 @@ fn cores() -> Finding {
     };
     let physical = one_thread_each(&cores, siblings_of).len();
     let shared = if physical == cores.len() { String::new() } else { format!(" of {physical} physical cores") };
-    Finding::new("cores", format!("{}{shared} ({list}): {use_of}", cores.len()))
+    let quota = Cores::of_this_process().quota_millicores();
+    let by_quota = quota.map_or(String::new(), |quota| format!("; a CPU quota of {} of them", quota as f64 / 1000.0));
+    let finding = Finding::new("cores", format!("{}{shared} ({list}): {use_of}{by_quota}", cores.len()))
         .value("cores", cores.len())
-        .value("physical_cores", physical)
+        .value("physical_cores", physical);
+    let finding = quota.into_iter().fold(finding, |finding, quota| finding.value("quota_millicores", quota));
+    finding
+        .advise_unless(
+            quota.is_none_or(|quota| quota >= 2000),
+            "raise the CPU quota to two cores or more: when it is used up, every RPC waits for the next period",
+        )
         .advise_unless(
             cores.len() >= 2,
             "give this process two cores or more (taskset, cpuset): on one core, every RPC waits for a context switch",

@@ -47,7 +47,8 @@ pub enum IdlePolicy {
     /// It polls for 50 µs, then sleeps until something arrives, if its engine runs on the worker's
     /// thread. An idle server uses no processor time. The first RPC after a silence waits for the
     /// thread, some 10 µs. Engines and workers on separate threads poll, yield, and after 5 ms
-    /// sleep 50 µs between polls, which takes a tenth of a core each.
+    /// sleep 50 µs between polls, which takes a tenth of a core each. Under a CPU quota, where
+    /// polls would use up the time for RPCs, it is [`Block`](Self::Block) for them too.
     Adaptive,
     /// It polls for 20 µs, then sleeps until something arrives, on any thread: an RPC then costs
     /// each thread that hands it on a look whether the next one sleeps.

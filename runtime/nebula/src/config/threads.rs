@@ -4,6 +4,7 @@ use crate::config::error::ServeError;
 use crate::config::kind::Kind;
 use crate::config::server::ServerConfig;
 use nebula_sys::affinity::allowed_cores;
+use nebula_sys::limits::Limits;
 use std::fmt;
 
 /// The cores that this process may use.
@@ -11,16 +12,26 @@ use std::fmt;
 pub struct Cores {
     allowed: usize,
     usable: usize,
+    quota_millicores: Option<u64>,
 }
 
 impl Cores {
-    /// Those of the calling thread: its affinity mask and its cgroup's CPU quota (v1 and v2),
-    /// rounded down, at least one.
+    /// Those of the calling thread, by its affinity mask and the CPU quota of its
+    /// [control groups](Limits), rounded down, at least one.
     #[must_use]
     pub fn of_this_process() -> Self {
         let allowed = allowed_cores().len();
-        let usable = std::thread::available_parallelism().map_or(allowed, usize::from);
-        Self { allowed, usable: usable.min(allowed) }
+        let quota_millicores = Limits::of_this_process().cpu_millicores;
+        let quota_millicores = quota_millicores.filter(|&quota| quota < 1000 * allowed as u64);
+        let quota = quota_millicores.map_or(allowed, |quota| usize::try_from(quota / 1000).unwrap_or(allowed));
+        Self { allowed, usable: quota.clamp(1, allowed.max(1)), quota_millicores }
+    }
+
+    /// The processor time that the process may take, in thousandths of a core, if that is less than
+    /// its cores have.
+    #[must_use]
+    pub fn quota_millicores(self) -> Option<u64> {
+        self.quota_millicores
     }
 
     /// Their number.
@@ -33,10 +44,10 @@ impl Cores {
 impl fmt::Display for Cores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", counted(self.usable, "core"))?;
-        if self.usable < self.allowed {
-            write!(f, " by CPU quota, of {}", self.allowed)?;
+        match self.quota_millicores {
+            None => Ok(()),
+            Some(quota) => write!(f, ", by a CPU quota of {} of {}", quota as f64 / 1000.0, self.allowed),
         }
-        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::config::key::Keys;
 use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::config::tenant;
-use crate::config::threads::Threads;
+use crate::config::threads::{Cores, Threads};
 use crate::endpoint::{Endpoint, XdpAddress};
 use crate::engine::turn::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Sockets, TcpServerWire, Time, Watch, Wire, random_bytes, xdp};
@@ -544,6 +544,9 @@ pub(super) fn checked(endpoint: &Endpoint, config: ServerConfig) -> Result<Serve
     }
     if config.policy.availability() == Availability::Simulated {
         return Err(ServeError::SimulatedOnly { policy: config.policy });
+    }
+    if config.idle == IdlePolicy::Adaptive && config.sleeps() && Cores::of_this_process().quota_millicores().is_some() {
+        config.idle = IdlePolicy::Block;
     }
     let has_network = !matches!(endpoint, Endpoint::Shm(_));
     tenant::check(&config.tenants, has_network, !config.keys.is_empty())?;
