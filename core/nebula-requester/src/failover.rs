@@ -75,6 +75,18 @@ impl Attempts {
         self.tried
     }
 
+    /// After a connection broke: every server may get it again.
+    pub fn forget_tried(&mut self) {
+        self.tried = ServerSet::default();
+    }
+
+    /// Whether it may be sent again after a copy of it ended so.
+    #[must_use]
+    pub const fn may_go_on(&self, end: CopyEnd) -> bool {
+        let may_be_twice = matches!(end, CopyEnd::Unknown) && self.is_idempotent;
+        self.under_way == 0 && (may_be_twice || matches!(end, CopyEnd::NotExecuted))
+    }
+
     /// Whether a second copy may be sent while one is under way.
     #[must_use]
     pub const fn may_be_copied(&self) -> bool {

@@ -8,6 +8,7 @@
 
 mod share;
 
+use super::retry::upper_half;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::num::NonZeroU16;
@@ -17,13 +18,19 @@ use nebula_nic::time::{Span, Timestamp};
 /// Servers that one client can have: a set of them is a word.
 pub const SERVERS_MAX: u16 = 64;
 
-/// How long a server is left alone after an RPC was lost there; doubles with each further one.
+/// For about how long a server is left alone after RPCs were lost there; doubles each further time.
 const REST_FIRST: Span = Span::from_ms(10);
 const REST_MAX: Span = Span::from_ms(5_000);
 /// 1 as a share.
 const ONE: u32 = 1 << 16;
-/// A server is left alone after this many RPCs in a row were taken back and none answered.
-const WITHDRAWN_MAX: u32 = 8;
+/// A server is left alone if it does not answer a larger share of its latest RPCs in time.
+const LATE: u32 = ONE / 8 * 5;
+/// The weight of an RPC in that share: four late ones in a row are enough, and every other one is
+/// not.
+const LATE_WEIGHT: u32 = 4;
+/// A server is left alone after this many RPCs in a row were taken back and none answered. Many: of
+/// two servers that got the same RPC, one is always taken back.
+const WITHDRAWN_MAX: u32 = 64;
 /// Answers after which a server that refused counts as having room for one more RPC.
 const ANSWERS_PER_STEP: u32 = 256;
 /// The outstanding RPCs that a server which refuses everything counts as.
@@ -118,7 +125,9 @@ pub enum ServerEnd {
     Answered,
     /// It was refused.
     Refused,
-    /// There was no answer, or no connection.
+    /// It was not answered in time. The server counts as lost if most of its latest RPCs were not.
+    Late,
+    /// There is no connection to the server, or it is broken.
     Lost,
     /// Its client took it back before it ended. A server counts as lost once many in a row were
     /// taken back and none answered.
@@ -172,7 +181,9 @@ struct Server {
     outstanding: u32,
     /// The share of its latest RPCs that it refused, of [`ONE`].
     refused: u32,
-    /// RPCs lost there since its last answer.
+    /// The share of its latest RPCs that were not answered in time, of [`ONE`].
+    late: u32,
+    /// How often RPCs were lost there since its last answer.
     lost: u32,
     /// RPCs taken back since its last answer.
     withdrawn: u32,
@@ -239,13 +250,15 @@ impl Server {
         }
     }
 
-    fn lose(&mut self, now: Timestamp) {
+    /// Loses RPCs there; `draw` is random. Clients that lost a server together try it at different
+    /// times again.
+    fn lose(&mut self, now: Timestamp, draw: u64) {
         // Others that were under way when it was lost add no information.
         if self.lost > 0 && now < self.rests_until {
             return;
         }
         let rest = Span::from_ps(REST_FIRST.as_ps() << self.lost.min(16)).min(REST_MAX);
-        (self.lost, self.rests_until) = (self.lost.saturating_add(1), now + rest);
+        (self.lost, self.rests_until) = (self.lost.saturating_add(1), now + upper_half(rest, draw >> 32));
     }
 }
 
@@ -274,13 +287,15 @@ pub struct Servers {
     servers: Vec<Server>,
     next: u16,
     rng: Rng,
+    /// Draws of its own, so that a lost server changes no later choice.
+    rests: Rng,
 }
 
 impl Servers {
     /// No servers yet; `seed` determines all random choices.
     #[must_use]
     pub const fn new(balance: Balance, seed: u64) -> Self {
-        Self { balance, servers: Vec::new(), next: 0, rng: Rng::new(seed) }
+        Self { balance, servers: Vec::new(), next: 0, rng: Rng::new(seed), rests: Rng::new(!seed) }
     }
 
     /// How the server of an RPC is chosen.
@@ -337,11 +352,14 @@ impl Servers {
         self.is_there(server) && !self.at(server).has_left
     }
 
-    /// The server for the key with this hash, except those `without`; `None` if all are left alone.
+    /// The server for the key with this hash, except those `without`. If all are left alone, RPCs go
+    /// to those among them that were lost, since the last one is better than none; not to those that
+    /// report that they are not well.
     pub fn pick(&mut self, now: Timestamp, key_hash: u32, without: ServerSet) -> Option<u16> {
         let mut set = ServerSet::default();
         let open = (0..self.count()).filter(|&server| !without.contains(server) && self.at(server).is_open(now));
         open.for_each(|server| set.insert(server));
+        let set = if set.is_empty() { self.lost(without) } else { set };
         let set = if self.balance == Balance::KeyHash { set } else { self.preferred(set) };
         match self.balance {
             Balance::RoundRobin => self.next_of(set),
@@ -358,34 +376,40 @@ impl Servers {
 
     /// An RPC that was sent to `server` has ended.
     pub fn end(&mut self, now: Timestamp, server: u16, end: ServerEnd) {
+        let draw = self.rests.next();
         let server = &mut self.servers[usize::from(server)];
         server.outstanding = server.outstanding.saturating_sub(1);
         match end {
             ServerEnd::Answered => server.answered(),
             ServerEnd::Refused => server.refused(),
-            ServerEnd::Lost => server.lose(now),
+            ServerEnd::Late => server.late += (ONE - server.late) / LATE_WEIGHT,
+            ServerEnd::Lost => server.lose(now, draw),
             ServerEnd::Withdrawn => server.withdrawn += 1,
         }
         match end {
-            ServerEnd::Answered | ServerEnd::Refused => (server.lost, server.withdrawn) = (0, 0),
-            _ if server.withdrawn >= WITHDRAWN_MAX => {
-                server.withdrawn = 0;
-                server.lose(now);
+            ServerEnd::Answered | ServerEnd::Refused => {
+                server.late -= server.late / LATE_WEIGHT;
+                (server.lost, server.withdrawn) = (0, 0);
             }
-            ServerEnd::Lost | ServerEnd::Withdrawn => {}
+            _ if server.withdrawn >= WITHDRAWN_MAX || server.late > LATE => {
+                server.withdrawn = 0;
+                server.lose(now, draw);
+            }
+            ServerEnd::Late | ServerEnd::Lost | ServerEnd::Withdrawn => {}
         }
         server.free_if_over();
     }
 
     /// `server` could not be reached, without an RPC.
     pub fn lose(&mut self, now: Timestamp, server: u16) {
-        self.servers[usize::from(server)].lose(now);
+        let draw = self.rests.next();
+        self.servers[usize::from(server)].lose(now, draw);
     }
 
     /// Something other than an RPC's end has come from `server`, so it is reachable.
     pub fn find(&mut self, server: u16) {
         let server = &mut self.servers[usize::from(server)];
-        (server.lost, server.withdrawn) = (0, 0);
+        (server.lost, server.withdrawn, server.late) = (0, 0, 0);
     }
 
     /// Sets what `server` reports of itself: while it is not well it gets no RPCs.
@@ -397,6 +421,12 @@ impl Servers {
     #[must_use]
     pub fn rests(&self, now: Timestamp, server: u16) -> bool {
         !self.at(server).is_open(now)
+    }
+
+    /// Whether RPCs were lost at `server`, and nothing has come from it since.
+    #[must_use]
+    pub fn is_lost(&self, server: u16) -> bool {
+        self.at(server).lost > 0
     }
 
     /// Whether `server` has as many RPCs of this client as when it refused one; only under
@@ -417,6 +447,15 @@ impl Servers {
     #[expect(clippy::cast_possible_truncation, reason = "at most SERVERS_MAX")]
     pub const fn count(&self) -> u16 {
         self.servers.len() as u16
+    }
+
+    /// Servers where RPCs were lost, except those `without` and those that are not well.
+    fn lost(&self, without: ServerSet) -> ServerSet {
+        let mut set = ServerSet::default();
+        let is_lost = |server: &Server| server.name.is_some() && !server.has_left && !server.is_unwell;
+        let lost = (0..self.count()).filter(|&server| !without.contains(server) && is_lost(self.at(server)));
+        lost.for_each(|server| set.insert(server));
+        set
     }
 
     fn at(&self, server: u16) -> &Server {

@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crate::support::boxed::boxed;
-use crate::support::{endpoint, wait_until_clean};
+use crate::support::{PATIENCE, endpoint, wait_until_clean};
 use nebula_testing::wait::{Limit, Watchdog, throughout, wait_until};
 
 fn balanced(balance: Balance) -> ClientConfig {
@@ -380,4 +380,47 @@ fn tasks_call_several_servers_too() {
     }
     one.stop();
     other.stop();
+}
+
+#[test]
+fn servers_that_are_late_together_are_not_left_alone_and_none_of_their_rpcs_ends_early() {
+    let _watchdog = Watchdog::new("servers that are late together");
+    let names = [endpoint("balanced-late-one"), endpoint("balanced-late-other")];
+    let servers = [0, 1].map(|at| stalling(&names[at]));
+    let config = balanced(Balance::PowerOfTwo).deadline(Duration::from_millis(2));
+    let mut client = Client::connect_with(&names.join(","), config).expect("a client");
+    let stall = |stalls: bool| servers.iter().for_each(|server| server.2.store(stalls, Ordering::Relaxed));
+    for _ in 0..3 {
+        stall(true);
+        for _ in 0..20 {
+            let error = client.call(b"late").map(<[u8]>::to_vec).expect_err("nobody answers");
+            let is_refused = matches!(error, CallError::Nack { .. } | CallError::NotSent(SubmitError::Full));
+            assert!(is_refused || matches!(error, CallError::TimedOut | CallError::Expired), "{error}");
+        }
+        stall(false);
+        wait_until("an answer", || client.call(b"well again").is_ok().then_some(()));
+    }
+}
+
+#[test]
+fn an_rpc_with_a_deadline_waits_for_a_server_that_comes_back() {
+    let _watchdog = Watchdog::new("an RPC without a server");
+    let name = endpoint("balanced-back");
+    let (server, _) = counting(&name);
+    let nowhere = endpoint("balanced-never");
+    let config = balanced(Balance::PowerOfTwo).deadline(PATIENCE);
+    let mut client = Client::connect_with(&format!("{name},{nowhere}"), config).expect("a client");
+    assert_eq!(client.call(b"before"), Ok(&b"before"[..]));
+    server.stop();
+    let harmless = Options::default().idempotent(true);
+    let ticket = client.submit_with(b"after", harmless).expect("it waits");
+    let began = (0..100).all(|_| client.poll().is_none());
+    assert!(began, "it has ended without a server");
+    let (_server, executed) = counting(&name);
+    wait_until("the answer", || {
+        let Completion { ticket: ended, result } = client.poll()?;
+        assert_eq!((ended, result), (ticket, Ok(&b"after"[..])));
+        Some(())
+    });
+    assert_eq!(executed.load(Ordering::Relaxed), 1);
 }

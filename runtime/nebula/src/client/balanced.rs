@@ -216,10 +216,15 @@ impl Balanced {
 
     fn attend(&mut self, server: usize) -> Option<Unmade> {
         let (now, number) = (self.now(), number(server));
+        let has_another = self.up().nth(1).is_some();
         let connection = &mut self.connections[server];
         if !self.rpcs.servers.is_there(number) {
             connection.close();
             return None;
+        }
+        // A server that is mostly late may be reached by another connection. The last one stays.
+        if has_another && self.rpcs.servers.is_lost(number) {
+            connection.lose();
         }
         if connection.give_up() {
             self.rpcs.shut.insert(number);
@@ -417,6 +422,9 @@ impl Connection for Balanced {
                 }
             }
         }
+        if error == SubmitError::ServerGone && self.rpcs.waits(now, place) {
+            return Ok(self.rpcs.ticket(place));
+        }
         self.rpcs.forget(place);
         Err(error)
     }
@@ -584,7 +592,7 @@ fn say_health(
             let is_well = health.is_none_or(|health| (health.is_well)(reply));
             rpcs.servers.set_health(server, is_well);
         }
-        Err(ServerEnd::Lost) => rpcs.servers.lose(now, server),
+        Err(ServerEnd::Late | ServerEnd::Lost) => rpcs.servers.lose(now, server),
         // It is alive, and overloaded.
         Err(ServerEnd::Answered | ServerEnd::Refused) => rpcs.servers.find(server),
         Err(ServerEnd::Withdrawn) => {}

@@ -51,6 +51,9 @@ pub(super) struct Rpcs {
 /// The end of an RPC, with the bytes of its reply in [`Rpcs::reply`].
 pub(super) type End = (Ticket, Result<usize, CallError>);
 
+/// After this time an RPC that no server could get is tried again.
+const TRY_AGAIN: Span = Span::from_ms(1);
+
 impl Rpcs {
     pub(super) fn new(config: &ClientConfig, seed: u64) -> Result<Self, HedgeConfigError> {
         // Connections refuse more than that.
@@ -105,6 +108,16 @@ impl Rpcs {
     pub(super) fn first(&mut self, now: Timestamp, place: u32) -> Option<u16> {
         let key_hash = self.entries[place as usize].options.key_hash;
         self.servers.pick(now, key_hash, self.shut)
+    }
+
+    /// No server can get an RPC now. Returns whether it waits for one, as it may until its deadline.
+    pub(super) fn waits(&mut self, now: Timestamp, place: u32) -> bool {
+        let Entry { until, ticket, .. } = &self.entries[place as usize];
+        let waits = until.is_some_and(|until| now < until);
+        if waits {
+            self.timers.extend(ticket.map(|ticket| Reverse((now + TRY_AGAIN, ticket))));
+        }
+        waits
     }
 
     pub(super) fn ticket(&self, place: u32) -> Ticket {
@@ -186,6 +199,7 @@ impl Rpcs {
     /// A copy has ended with `error`. Returns the end of its RPC, if it is over.
     pub(super) fn failed(&mut self, now: Timestamp, place: u32, error: CallError) -> Option<End> {
         let end = copy_end(&error);
+        let is_broken = matches!(error, CallError::ServerGone | CallError::NotSent(SubmitError::ServerGone));
         let entry = &mut self.entries[place as usize];
         // An RPC that may have been executed stays so, whatever other servers answer.
         if entry.error.as_ref().is_none_or(|before| before.was_executed() == Executed::No) {
@@ -204,6 +218,12 @@ impl Rpcs {
             After::Rests(span) if !is_late => {
                 let ticket = self.ticket(place);
                 self.timers.push(Reverse((now + span, ticket.0)));
+                None
+            }
+            After::Over
+                if is_broken && self.entries[place as usize].attempts.may_go_on(end) && self.waits(now, place) =>
+            {
+                self.entries[place as usize].attempts.forget_tried();
                 None
             }
             After::Over | After::Goes(_) | After::Rests(_) => Some(self.gave_up(place)),
@@ -289,6 +309,7 @@ impl Rpcs {
         let is_late = until.is_some_and(|until| until <= now);
         let after = match self.servers.pick(now, options.key_hash, self.shut) {
             Some(server) => After::Goes(server),
+            None if until.is_some() => After::Rests(TRY_AGAIN),
             None => self.failover.next_round(attempts),
         };
         match after {
@@ -315,7 +336,8 @@ pub(super) fn server_end(error: &CallError) -> ServerEnd {
         CallError::Nack { .. } | CallError::Stale => ServerEnd::Refused,
         CallError::NotSent(SubmitError::Full | SubmitError::TooLarge { .. }) => ServerEnd::Refused,
         CallError::Cancelled | CallError::Forked | CallError::Outstanding { .. } => ServerEnd::Withdrawn,
-        CallError::ServerGone | CallError::TimedOut | CallError::Protocol | CallError::NotSent(_) => ServerEnd::Lost,
+        CallError::TimedOut => ServerEnd::Late,
+        CallError::ServerGone | CallError::Protocol | CallError::NotSent(_) => ServerEnd::Lost,
     }
 }
 
