@@ -9,6 +9,7 @@
 
 mod book;
 mod build;
+mod contained;
 mod deep;
 mod extending;
 mod licenses;
@@ -123,6 +124,13 @@ const STEPS: &[Step] = &[
         "longer",
         "tests of core/ and runtime/ with as many seeds, calls and operations as find more",
         build::longer,
+        "debug",
+    )
+    .alone(),
+    step(
+        "contained",
+        "whole servers and clients in a container, with a root that cannot be written",
+        contained::check,
         "debug",
     )
     .alone(),

@@ -21,7 +21,7 @@
 //! | [`affinity`] | the cores of the machine, and pinning a thread to one |
 //! | [`limits`] | the memory and processor time that control groups leave to this process |
 //! | [`fork`] | whether this process is a fork of the one that made something |
-//! | [`process`] | the user of a Unix socket's peer, and ending together with the parent process |
+//! | [`process`] | the user of a Unix socket's peer, preemptions, ending with the parent process |
 //! | [`stdio`] | whether the process was started with a standard output |
 //! | [`xdp`] | Ethernet frames that bypass the kernel's network stack |
 //! | [`udp`] | kernel UDP: many datagrams per system call, one buffer for many of equal length |

@@ -1,4 +1,5 @@
-//! The user of a Unix socket's peer, and ending together with the parent process.
+//! The user of a Unix socket's peer, how often a thread was preempted, and ending together with the
+//! parent process.
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::os::fd::{AsFd, AsRawFd};
@@ -42,6 +43,22 @@ pub fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// How often the kernel has taken this thread's core away from it; 0 if it cannot say.
+///
+/// # Cost
+///
+/// A system call.
+#[must_use]
+pub fn preemptions() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes a whole `rusage`, of which any bytes are valid; zeroed before.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    usage.ru_nivcsw.unsigned_abs()
+}
+
 /// Asks the kernel to end this process when the thread that started it ends, for any reason.
 ///
 /// # Errors
@@ -65,6 +82,12 @@ mod tests {
     fn a_socket_pair_is_connected_to_ourselves() {
         let (one, _two) = UnixStream::pair().unwrap();
         assert_eq!(uid_of_peer(&one).unwrap(), own_uid());
+    }
+
+    #[test]
+    fn preemptions_are_counted_up() {
+        let before = preemptions();
+        assert!(preemptions() >= before);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::yielding::Yielding;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
 use nebula_nic::turn::{Bounds, LongTurn, Refusals, long_turn};
 use nebula_nic::{Backend, NackReason, Span, Timestamp};
+use nebula_sys::process::preemptions;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -68,6 +69,8 @@ pub(super) struct TurnClock {
     pub(super) ticks: u64,
     pub(super) idle_since: Option<Timestamp>,
     pub(super) idle_looks: u32,
+    /// Of this thread, at the last gap.
+    preemptions: u64,
 }
 
 #[derive(Debug)]
@@ -163,7 +166,7 @@ impl<T: Transport> Engine<T> {
             ),
             links: parts.links,
             pace,
-            clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0 },
+            clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0, preemptions: 0 },
             rest: Rest {
                 sleeps_after: config.sleeps_after(),
                 spins: config.idle == IdlePolicy::Spin,
@@ -343,6 +346,18 @@ impl<T: Transport> Engine<T> {
         let turn_ps = if T::MAKES_SYSTEM_CALLS { TURN_OF_CALLS_PS } else { TURN_PS };
         if elapsed.as_ps() > turn_ps && elapsed > self.pace.explained() {
             self.report.page.add_gap(self.clock.ticks, ticks);
+            self.leave_out_pause();
+        }
+    }
+
+    /// A turn in which another thread had this core shows no service time. A turn that was long for
+    /// another reason does: a handler may have become slow.
+    #[cold]
+    fn leave_out_pause(&mut self) {
+        // In simulated time no thread has the core for long.
+        let preemptions = if self.clock.watch.is_of_machine() { preemptions() } else { 0 };
+        if std::mem::replace(&mut self.clock.preemptions, preemptions) != preemptions {
+            self.pace.leave_out_turn(self.clock.started, &mut self.intake.recorder);
         }
     }
 

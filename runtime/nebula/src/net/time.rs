@@ -29,6 +29,11 @@ impl Watch {
         Self { machine: Clock::new(), manual }
     }
 
+    /// Whether its time is the machine's.
+    pub(crate) fn is_of_machine(&self) -> bool {
+        self.manual.is_none()
+    }
+
     /// Ticks of the machine's counter, or the picoseconds of a manual clock.
     #[inline(always)]
     pub(crate) fn ticks(&self) -> u64 {
