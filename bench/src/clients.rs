@@ -132,9 +132,9 @@ fn idle() -> Result<(), Failure> {
     against("idle server, core", share, "of a core", ("target", 0.005), Some(Bound::AtMost(1.0)));
     let sleeps = (server.sleeps()? - before.1) as f64 / seconds;
     against("idle server, wake-ups", sleeps, "per s", ("target", 2.0), Some(Bound::AtMost(1.0)));
-    let bare = bare_wake_up()?;
-    plain("bare wake-up of a thread, until it has answered", bare, "ns");
     for (rate, bound) in PACED {
+        let bare = bare_wake_up(rate)?;
+        plain(&format!("at {rate} wake-ups/s of a thread, p50 until it has answered"), bare, "ns");
         let before = server.core_ns()?;
         let (p50, seconds) = paced(&mut client, rate)?;
         let share = (server.core_ns()? - before) as f64 / 1e9 / seconds;
@@ -166,15 +166,18 @@ fn paced(client: &mut Client, rate: u64) -> Result<(f64, f64), Failure> {
 }
 
 /// A thread on the server's core sleeps on a descriptor, and answers in a word of memory.
-fn bare_wake_up() -> Result<f64, Failure> {
-    const TIMES: u64 = 500;
+fn bare_wake_up(rate: u64) -> Result<f64, Failure> {
+    const TIMES: u64 = 200;
     let (doorbell, answered) = (eventfd(0, EventfdFlags::CLOEXEC)?, AtomicU64::new(0));
     let clock = Clock::new();
     let mut times = Vec::new();
     std::thread::scope(|scope| {
         scope.spawn(|| answer_doorbells(&doorbell, &answered, TIMES));
         for time in 1..=TIMES {
-            std::thread::sleep(Duration::from_millis(1));
+            let until = clock.now_ps() + 1_000_000_000_000 / rate;
+            while clock.now_ps() < until {
+                std::hint::spin_loop();
+            }
             let from = clock.ticks();
             let rung = rustix::io::write(&doorbell, &1_u64.to_ne_bytes());
             while rung.is_ok() && answered.load(Ordering::Acquire) < time {

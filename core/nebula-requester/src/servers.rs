@@ -287,7 +287,7 @@ pub struct Servers {
     servers: Vec<Server>,
     next: u16,
     rng: Rng,
-    /// Draws of its own, so that a lost server changes no later choice.
+    /// Separate draws, so that a lost server changes no later choice.
     rests: Rng,
 }
 
@@ -352,9 +352,9 @@ impl Servers {
         self.is_there(server) && !self.at(server).has_left
     }
 
-    /// The server for the key with this hash, except those `without`. If all are left alone, RPCs go
-    /// to those among them that were lost, since the last one is better than none; not to those that
-    /// report that they are not well.
+    /// The server for the key with this hash, except those `without`. If all are left alone, RPCs
+    /// go to those among them that were lost, since the last one is better than none; not to those
+    /// that report that they are not well.
     pub fn pick(&mut self, now: Timestamp, key_hash: u32, without: ServerSet) -> Option<u16> {
         let mut set = ServerSet::default();
         let open = (0..self.count()).filter(|&server| !without.contains(server) && self.at(server).is_open(now));

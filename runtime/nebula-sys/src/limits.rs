@@ -77,7 +77,7 @@ impl Hierarchies {
             is_it.then_some((top, mounted_at))
         })?;
         let mounted_at = self.root.join(mounted_at.trim_start_matches('/'));
-        // A container may see only its own group, mounted there, under whatever name it has outside.
+        // A container may see only its own group, mounted there, with a name that it has outside.
         let below = Path::new(path).strip_prefix(top).unwrap_or(Path::new(""));
         Some(below.ancestors().map(|group| mounted_at.join(group)).collect())
     }

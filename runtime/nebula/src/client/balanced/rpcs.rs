@@ -110,7 +110,7 @@ impl Rpcs {
         self.servers.pick(now, key_hash, self.shut)
     }
 
-    /// No server can get an RPC now. Returns whether it waits for one, as it may until its deadline.
+    /// No server can get an RPC now. Returns whether it waits for one, until its deadline.
     pub(super) fn waits(&mut self, now: Timestamp, place: u32) -> bool {
         let Entry { until, ticket, .. } = &self.entries[place as usize];
         let waits = until.is_some_and(|until| now < until);
