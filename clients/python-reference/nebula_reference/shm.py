@@ -13,7 +13,7 @@ import time
 
 from . import messages, outcomes
 
-VERSION = 6
+VERSION = 7
 HANDSHAKE_BYTES = 64
 SPAN_MAX = 4095
 ANSWER_WAIT_S = 5
@@ -203,7 +203,7 @@ class Client:
         self._tail_bytes = slot_bytes - self._head_bytes
         ring_bytes = self.slots * slot_bytes
         self._sleep_word = ring_bytes // 8
-        ring_bytes += SLEEP_BYTES if self._sleeps else 0
+        ring_bytes += SLEEP_BYTES
         check_seals(descriptors[0], ring_bytes, _SEALS)
         check_seals(descriptors[1], self._status_bytes, _SEALS | _SEAL_FUTURE_WRITE)
         self._ring = memoryview(mmap.mmap(descriptors[0], ring_bytes))

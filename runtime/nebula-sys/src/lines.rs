@@ -20,8 +20,8 @@ const WORDS: usize = 8;
 pub struct RingMemory {
     memory: SharedMemory,
     shape: Shape,
-    /// Whether there is a line behind the ring.
-    has_more: bool,
+    /// Lines of the ring.
+    lines: u32,
 }
 
 /// Lines of a slot's head, if it has so many.
@@ -49,16 +49,16 @@ impl Shape {
         Self { mask: slots - 1, head, tail: lines_each - head }
     }
 
-    /// All lines of the ring.
-    #[inline(always)]
-    const fn lines(self) -> usize {
-        (self.mask as usize + 1) * (self.head as usize + self.tail as usize)
+    /// All lines of the ring: they were checked to be in memory.
+    #[cfg(not(loom))]
+    const fn lines(self) -> u32 {
+        (self.mask + 1) * (self.head + self.tail)
     }
 }
 
 #[cfg(not(loom))]
 impl RingMemory {
-    /// The memory of a ring of `slots` slots, each of `lines_each` lines.
+    /// The memory of a ring of `slots` slots, each of `lines_each` lines, and of one line behind it.
     ///
     /// # Panics
     ///
@@ -66,8 +66,9 @@ impl RingMemory {
     #[must_use]
     pub fn new(memory: SharedMemory, slots: u32, lines_each: u32) -> Self {
         let shape = Shape::checked(slots, lines_each, memory.words().len());
-        let has_more = shape.lines() < memory.words().len() / WORDS;
-        Self { memory, shape, has_more }
+        let lines = shape.lines();
+        assert!((lines as usize) < memory.words().len() / WORDS, "there is a line behind the ring");
+        Self { memory, shape, lines }
     }
 
     /// All the memory, which may be longer than the ring.
@@ -76,13 +77,13 @@ impl RingMemory {
         &self.memory
     }
 
-    /// The line behind the ring, if the memory has one.
+    /// The line behind the ring.
     #[inline(always)]
     #[must_use]
-    pub fn behind(&self) -> Option<&Line> {
-        // SAFETY: `new` has found that the memory has this line, and it lives as long as `self`. A
+    pub fn behind(&self) -> &Line {
+        // SAFETY: `new` has checked that the memory has this line, and it lives as long as `self`. A
         // line has the layout of its words.
-        self.has_more.then(|| unsafe { &*self.lines().first.add(self.shape.lines()) })
+        unsafe { &*self.lines().first.add(self.lines as usize) }
     }
 
     /// The ring's slots.

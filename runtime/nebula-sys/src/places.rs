@@ -5,6 +5,8 @@
 pub struct Places<T> {
     /// A power of two, so that a masked position is an index.
     items: Box<[T]>,
+    /// One less than there are.
+    mask: u32,
 }
 
 impl<T: Clone + Default> Places<T> {
@@ -16,21 +18,21 @@ impl<T: Clone + Default> Places<T> {
     #[must_use]
     pub fn new(count: u32) -> Self {
         assert!(count.is_power_of_two(), "a table has a power of two of places");
-        Self { items: vec![T::default(); count as usize].into() }
+        Self { items: vec![T::default(); count as usize].into(), mask: count - 1 }
     }
 }
 
 impl<T> Places<T> {
     #[inline(always)]
     const fn index(&self, position: u32) -> usize {
-        position as usize & (self.items.len() - 1)
+        (position & self.mask) as usize
     }
 
     /// The item at `position`, modulo the number of places.
     #[inline(always)]
     #[must_use]
     pub fn at(&self, position: u32) -> &T {
-        // SAFETY: the length is a power of two, so the masked position is below it.
+        // SAFETY: the mask is one less than the length, so the masked position is below it.
         unsafe { self.items.get_unchecked(self.index(position)) }
     }
 

@@ -148,8 +148,7 @@ pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, Conn
     let welcome = handshake::decode_answer(&message).ok_or_else(unclear)??;
     let mut fds = fds.into_iter();
     let (Some(memory), Some(status)) = (fds.next(), fds.next()) else { return Err(unclear()) };
-    let has_more = may_sleep || welcome.doorbells > 0;
-    let mut memory = SharedMemory::open(memory, shared_bytes(welcome.geometry, has_more))?;
+    let mut memory = SharedMemory::open(memory, shared_bytes(welcome.geometry))?;
     let doorbells = fds.next().filter(|_| welcome.doorbells > 0);
     let doorbell = doorbells.map(|doorbells| Doorbell::open(&welcome, doorbells, &status)).transpose()?;
     let status = ReadOnlyMemory::open(&status, welcome.status_bytes as usize)?;
@@ -261,7 +260,7 @@ impl Ring {
     /// Rings after a request was written, if the server does not look at this ring by itself.
     #[inline(always)]
     fn announce(&mut self) {
-        let quiet = quiet_word(&self.memory).map_or(0, |word| word.load(Ordering::Relaxed));
+        let quiet = quiet_word(&self.memory).load(Ordering::Relaxed);
         if quiet != 0 {
             self.ring_doorbell(quiet);
         }
@@ -529,10 +528,8 @@ impl Ring {
     /// Asks for a wake-up at the next answer, or for none. A caller that asks for one must look at
     /// all slots afterwards.
     pub(crate) fn set_armed(&self, is_armed: bool) {
-        if self.may_sleep
-            && let Some(word) = sleep_word(&self.memory)
-        {
-            let word = SleepWord::new(word);
+        if self.may_sleep {
+            let word = SleepWord::new(sleep_word(&self.memory));
             if is_armed { word.arm() } else { word.disarm() }
         }
     }

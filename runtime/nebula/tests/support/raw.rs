@@ -31,7 +31,7 @@ pub(crate) fn dial(endpoint: &str) -> OwnedFd {
 }
 
 /// The version of handshake and slot layout.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 pub(crate) fn hello(version: u32, slots: u32) -> [u8; 64] {
     let mut message = [0; 64];
@@ -124,20 +124,20 @@ pub(crate) struct RawRing {
 impl RawRing {
     /// Connects properly and maps the granted ring.
     pub(crate) fn connect(endpoint: &str, slots: u32) -> Self {
-        Self::connect_saying(endpoint, slots, &hello(VERSION, slots), 0)
+        Self::connect_saying(endpoint, slots, &hello(VERSION, slots))
     }
 
     /// The same as a client that may sleep.
     pub(crate) fn connect_sleeper(endpoint: &str, slots: u32) -> Self {
-        Self::connect_saying(endpoint, slots, &sleepers_hello(slots), 64)
+        Self::connect_saying(endpoint, slots, &sleepers_hello(slots))
     }
 
     /// The same as a client that rings its doorbell.
     pub(crate) fn connect_ringer(endpoint: &str, slots: u32) -> Self {
-        Self::connect_saying(endpoint, slots, &ringers_hello(slots), 64)
+        Self::connect_saying(endpoint, slots, &ringers_hello(slots))
     }
 
-    fn connect_saying(endpoint: &str, slots: u32, hello: &[u8; 64], beside: usize) -> Self {
+    fn connect_saying(endpoint: &str, slots: u32, hello: &[u8; 64]) -> Self {
         let socket = dial(endpoint);
         assert!(say(&socket, hello), "the server hung up");
         let (message, fds) = hear(&socket);
@@ -148,7 +148,7 @@ impl RawRing {
         assert_eq!(granted, slots);
         let mut fds = fds.into_iter();
         let memory = fds.next().expect("the ring");
-        let memory = SharedMemory::open(memory, slots as usize * Self::stride(mtu_bytes) * 8 + beside).expect("sealed");
+        let memory = SharedMemory::open(memory, slots as usize * Self::stride(mtu_bytes) * 8 + 64).expect("sealed");
         let doorbells = fds.nth(1).map(|doorbells| {
             // A bit for each client, and one for each word of them.
             let words = word(&message, 56).div_ceil(64);

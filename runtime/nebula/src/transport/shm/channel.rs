@@ -16,21 +16,21 @@ const WAKE_UP: [u8; 1] = [1];
 
 const MORE_BYTES: usize = 64;
 
-/// The memory of a ring, with a line behind it for a client that may sleep or has a doorbell.
-pub(crate) fn shared_bytes(geometry: Geometry, has_more: bool) -> usize {
-    geometry.bytes() + if has_more { MORE_BYTES } else { 0 }
+/// The memory of a ring and of the line behind it.
+pub(crate) fn shared_bytes(geometry: Geometry) -> usize {
+    geometry.bytes() + MORE_BYTES
 }
 
 /// The word behind the ring that says whether the client sleeps.
-pub(crate) fn sleep_word(memory: &RingMemory) -> Option<&AtomicU64> {
-    memory.behind().map(|line| &line[0])
+pub(crate) fn sleep_word(memory: &RingMemory) -> &AtomicU64 {
+    &memory.behind()[0]
 }
 
 /// The word behind the ring by which the server says that it looks there only when the client
 /// rings: how often it has said so, or 0 while it looks in every turn.
 #[inline(always)]
-pub(crate) fn quiet_word(memory: &RingMemory) -> Option<&AtomicU64> {
-    memory.behind().map(|line| &line[1])
+pub(crate) fn quiet_word(memory: &RingMemory) -> &AtomicU64 {
+    &memory.behind()[1]
 }
 
 /// A ring that the server created for a client, and the socket that reports when the client has
@@ -80,9 +80,7 @@ impl Channel {
 
     /// Says that the ring is looked at in every turn, or for how many times it is not.
     pub(crate) fn set_quiet(&self, times: u32) {
-        if let Some(word) = quiet_word(&self.memory) {
-            word.store(times.into(), Ordering::Release);
-        }
+        quiet_word(&self.memory).store(times.into(), Ordering::Release);
     }
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
@@ -119,7 +117,7 @@ impl Channel {
 
     #[inline(never)]
     fn wake_if_asleep(&self) {
-        if sleep_word(&self.memory).is_some_and(|word| SleepWord::new(word).take()) {
+        if SleepWord::new(sleep_word(&self.memory)).take() {
             // If the socket's buffer is full, it contains a wake-up already.
             let _ = send(&self.socket, &WAKE_UP, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         }

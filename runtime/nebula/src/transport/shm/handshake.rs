@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// "NEBULA" and the kind of the message.
 const MAGIC: u64 = u64::from_le_bytes(*b"NEBULA\0\0");
 /// The version of handshake and slot layout, which change together.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 const MESSAGE_BYTES: usize = 64;
 
@@ -37,13 +37,6 @@ pub(crate) struct Hello {
     pub(crate) maps: bool,
     /// Whether it rings a doorbell when the server says that it does not look at its ring.
     pub(crate) has_doorbell: bool,
-}
-
-impl Hello {
-    /// Whether the client's ring has a line behind it.
-    pub(crate) fn has_more(self) -> bool {
-        self.sleeps || self.has_doorbell
-    }
 }
 
 /// Why a server refuses a client.

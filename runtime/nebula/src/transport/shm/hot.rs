@@ -7,50 +7,42 @@
 //! them by one round of these looks.
 
 use super::ring_list::{NOWHERE, Rings};
-use nebula_nic::{Span, Timestamp};
 use nebula_sys::doorbells::Doorbells;
 use nebula_sys::prefetch;
 
-/// The client of a ring without an RPC for so long is told to ring.
-const HOT_FOR: Span = Span::from_us(100);
-/// The ring is looked at for so long after that, because the client may have read the word while
-/// its RPC was on its way to memory, which takes less than a microsecond.
-pub(super) const STILL_FOR: Span = Span::from_us(5);
+/// The client of a ring is told to ring after so many looks in vain: some 100 µs of an idle engine.
+/// Not after a time: a client among thousands that are all active waits for long between RPCs.
+const MISSES: u32 = 2048;
+/// The ring is looked at so often after that, because the client may have read the word while its
+/// RPC was on its way to memory, which takes less than a microsecond.
+const STILL: u32 = 128;
 /// With so few clients all rings are looked at, which costs less than doorbells.
 const FEW: usize = 8;
 /// Turns between two looks at a quiet ring.
 const TURNS_PER_LOOK: u32 = 64;
 
 impl Rings {
-    /// An RPC was taken from the ring at `place`.
-    #[inline(always)]
-    pub(super) fn note_taken(&mut self, now: Timestamp, place: usize) {
-        let ring = &mut self.list[place];
-        ring.last = now;
-        if ring.is_quiet {
-            ring.set_quiet(false);
-        }
-    }
-
     /// The ring at `place` was empty.
     #[inline(always)]
-    pub(super) fn note_empty(&mut self, now: Timestamp, place: usize) {
-        let ring = &self.list[place];
-        if now - ring.last > if ring.is_quiet { STILL_FOR } else { HOT_FOR } {
-            self.cool(now, place);
+    pub(super) fn note_empty(&mut self, place: usize) {
+        let ring = &mut self.list[place];
+        ring.misses += 1;
+        if ring.misses >= MISSES {
+            self.cool(place);
         }
     }
 
     #[cold]
-    fn cool(&mut self, now: Timestamp, place: usize) {
+    fn cool(&mut self, place: usize) {
         let are_few = self.list.len() <= FEW;
         let ring = &mut self.list[place];
-        if ring.is_quiet {
+        if ring.is_quiet || ring.is_gone {
             return self.leave(place);
         }
-        ring.last = now;
+        ring.misses = 0;
         if !are_few && ring.channel.has_doorbell() {
             ring.set_quiet(true);
+            ring.misses = MISSES - STILL;
         }
     }
 
@@ -69,10 +61,7 @@ impl Rings {
     pub(super) fn heat(&mut self, place: usize) {
         let at = u32::try_from(self.hot.len()).unwrap_or(NOWHERE);
         let ring = &mut self.list[place];
-        ring.last = self.now;
-        if ring.is_quiet {
-            ring.set_quiet(false);
-        }
+        ring.note_taken();
         if ring.hot_at == NOWHERE {
             ring.hot_at = at;
             self.hot.push(u32::try_from(place).unwrap_or(NOWHERE));

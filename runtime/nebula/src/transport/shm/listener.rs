@@ -416,7 +416,7 @@ impl Listener {
 
     /// Shares the status page. Nothing reads the ring that goes with it.
     fn welcome_observer(&mut self, socket: OwnedFd, welcome: Welcome) {
-        let sent = match SharedMemory::create("nebula-ring", shared_bytes(welcome.geometry, false)) {
+        let sent = match SharedMemory::create("nebula-ring", shared_bytes(welcome.geometry)) {
             Ok(memory) => {
                 handshake::send(&socket, &handshake::encode_answer(Ok(welcome)), &[memory.fd(), self.status.fd()])
             }
@@ -429,7 +429,7 @@ impl Listener {
 
     fn welcome(&mut self, socket: OwnedFd, welcome: Welcome, hello: Hello) {
         let snid = NodeId(welcome.snid);
-        let bytes = shared_bytes(welcome.geometry, hello.has_more());
+        let bytes = shared_bytes(welcome.geometry);
         let has_room = self.ids.take_ring(snid, bytes as u64, self.terms.rings_bytes_max);
         let memory = has_room.then(|| SharedMemory::create("nebula-ring", bytes).ok()).flatten();
         let Some(mut memory) = memory else {

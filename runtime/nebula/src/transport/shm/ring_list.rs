@@ -28,8 +28,8 @@ pub(super) struct PeerRing {
     pub(super) quiets: u32,
     /// The index in `Rings::hot`, or [`NOWHERE`].
     pub(super) hot_at: u32,
-    /// When it last had an RPC or was told something.
-    pub(super) last: Timestamp,
+    /// Looks at it since it last had an RPC or its client was told something.
+    pub(super) misses: u32,
 }
 
 const _: () = assert!(size_of::<PeerRing>() == 64);
@@ -53,8 +53,9 @@ pub(crate) struct Rings {
     /// The quiet ring looked at last, and the turns with quiet rings.
     pub(super) rover: usize,
     pub(super) turns: u32,
-    /// The time of the latest turn.
+    /// The time of the latest turn, and when clients were last told of a sleep.
     pub(super) now: Timestamp,
+    pub(super) told: Timestamp,
     pub(super) clients_max: u32,
     pub(super) ears: Ears,
     pub(super) violations: u64,
@@ -88,6 +89,7 @@ impl Rings {
             rover: 0,
             turns: 0,
             now: Timestamp::ZERO,
+            told: Timestamp::ZERO,
             clients_max: clients_max.into(),
             ears: Ears::default(),
             violations: 0,
@@ -134,7 +136,7 @@ impl Rings {
             is_quiet: false,
             quiets: 0,
             hot_at: NOWHERE,
-            last: self.now,
+            misses: 0,
         });
         let place = self.list.len() - 1;
         self.heat(place);
@@ -161,6 +163,15 @@ impl Rings {
 }
 
 impl PeerRing {
+    /// RPCs are there: the engine looks at it in every turn.
+    #[inline(always)]
+    pub(super) fn note_taken(&mut self) {
+        self.misses = 0;
+        if self.is_quiet {
+            self.set_quiet(false);
+        }
+    }
+
     /// Tells the client whether it must ring.
     #[cold]
     pub(super) fn set_quiet(&mut self, is_quiet: bool) {

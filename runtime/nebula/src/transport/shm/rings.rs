@@ -55,8 +55,8 @@ impl Rings {
         if !(is_expected && is_whole && ring.takes_bursts(intake) && ring.begins_at_look()) {
             return self.poll_otherwise(now, place, intake, at_once);
         }
+        ring.note_taken();
         let burst = ring.take_burst(now, rpc, intake, at_once);
-        self.note_taken(now, place);
         // The rest, if any, one by one: RPCs of several packets, or beyond the room.
         if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
     }
@@ -73,15 +73,15 @@ impl Rings {
     ) -> usize {
         let ring = &mut self.list[place];
         if ring.is_gone || !(ring.goes_on() || ring.restart()) {
-            self.note_empty(now, place);
+            self.note_empty(place);
             return 0;
         }
+        ring.note_taken();
         let first = ring.first_of_burst(intake.backend.one_packet_bytes_max());
         let burst = match first.filter(|_| ring.takes_bursts(intake)) {
             Some(rpc) => ring.take_burst(now, rpc, intake, at_once),
             None => TakenBurst { rpcs: 0, is_last: false },
         };
-        self.note_taken(now, place);
         if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
     }
 

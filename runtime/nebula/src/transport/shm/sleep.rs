@@ -4,10 +4,9 @@
 //! status page, which no client can write, whether the engine sleeps, and if so sends a byte. The
 //! engine says that it sleeps, looks at every ring once more, and sleeps.
 
-use super::hot::STILL_FOR;
 use super::ring_list::Rings;
 use crate::transport::shm::channel::Channel;
-use nebula_nic::NodeId;
+use nebula_nic::{NodeId, Span};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -19,6 +18,8 @@ use std::time::Duration;
 /// Marks among the sockets of clients: the listener's messages, and what others wake the engine by.
 const NEWS: u64 = u64::MAX;
 const PARKER: u64 = u64::MAX - 1;
+/// For how long rings are looked at after their clients were told to ring, as in [`hot`](super::hot).
+const STILL_FOR: Span = Span::from_us(5);
 /// Sockets that are read after a sleep; further ones end the next sleep at once.
 const WOKEN_MAX: usize = 64;
 
@@ -54,18 +55,18 @@ impl Rings {
         true
     }
 
-    /// Whether no ring is looked at any more. Tells clients of rings that are.
+    /// Whether no ring is looked at any more. Tells clients of rings that are, and looks there for
+    /// a moment more.
     fn is_quiet(&mut self) -> bool {
-        let now = self.now;
-        for at in (0..self.hot.len()).rev() {
-            let place = self.hot[at] as usize;
-            let ring = &mut self.list[place];
+        for &place in &self.hot {
+            let ring = &mut self.list[place as usize];
             if !ring.is_quiet {
-                ring.last = now;
                 ring.set_quiet(true);
-            } else if now - ring.last > STILL_FOR {
-                self.leave(place);
+                self.told = self.now;
             }
+        }
+        if self.now - self.told > STILL_FOR {
+            (0..self.hot.len()).rev().for_each(|at| self.leave(self.hot[at] as usize));
         }
         self.hot.is_empty()
     }
