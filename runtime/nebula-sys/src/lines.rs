@@ -58,7 +58,7 @@ impl Shape {
 
 #[cfg(not(loom))]
 impl RingMemory {
-    /// The memory of a ring of `slots` slots, each of `lines_each` lines, and of one line behind it.
+    /// The memory of a ring of `slots` slots, each of `lines_each` lines, and of a line behind it.
     ///
     /// # Panics
     ///
@@ -81,8 +81,8 @@ impl RingMemory {
     #[inline(always)]
     #[must_use]
     pub fn behind(&self) -> &Line {
-        // SAFETY: `new` has checked that the memory has this line, and it lives as long as `self`. A
-        // line has the layout of its words.
+        // SAFETY: `new` has checked that the memory has this line, and it lives as long as `self`.
+        // A line has the layout of its words.
         unsafe { &*self.lines().first.add(self.lines as usize) }
     }
 

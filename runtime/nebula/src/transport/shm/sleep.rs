@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Marks among the sockets of clients: the listener's messages, and what others wake the engine by.
 const NEWS: u64 = u64::MAX;
 const PARKER: u64 = u64::MAX - 1;
-/// For how long rings are looked at after their clients were told to ring, as in [`hot`](super::hot).
+/// For how long rings are looked at after their clients were told to ring: see [`hot`](super::hot).
 const STILL_FOR: Span = Span::from_us(5);
 /// Sockets that are read after a sleep; further ones end the next sleep at once.
 const WOKEN_MAX: usize = 64;
