@@ -10,7 +10,7 @@ use super::ring_list::{NOWHERE, Rings};
 use nebula_sys::doorbells::Doorbells;
 use nebula_sys::prefetch;
 
-/// The client of a ring is told to ring after so many looks at an empty ring: some 100 µs of an idle engine.
+/// The client is told to ring after so many looks at its empty ring: some 100 µs of an idle engine.
 /// Not after a time: a client among thousands that are all active waits for long between RPCs.
 const MISSES: u32 = 2048;
 /// The ring is looked at so often after that, because the client may have read the word while its
