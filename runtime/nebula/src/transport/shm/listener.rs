@@ -224,7 +224,9 @@ pub(crate) struct Listener {
     ids: ClientIds,
     /// Connected, without a hello so far.
     greeting: Vec<(OwnedFd, Instant)>,
-    served: Vec<(Arc<OwnedFd>, NodeId)>,
+    /// With what is news from each: of a client with a doorbell, which may wake its engine, only its
+    /// end.
+    served: Vec<(Arc<OwnedFd>, NodeId, PollFlags)>,
     observers: Vec<OwnedFd>,
 }
 
@@ -323,8 +325,7 @@ impl Listener {
         // Without a listening socket the waker takes its place, so that the others keep theirs.
         fds.push(PollFd::new(self.listening.as_ref().unwrap_or(&self.waker), PollFlags::IN));
         fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
-        // A client that is served may wake its engine: only its end is news here.
-        fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(&**socket, PollFlags::empty())));
+        fds.extend(self.served.iter().map(|(socket, _, news)| PollFd::new(&**socket, *news)));
         fds.extend(self.observers.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
         // Wakes often while a silent client may have to be dropped; otherwise for retired ids.
         let seconds = if self.greeting.is_empty() { 30 } else { 1 };
@@ -344,7 +345,7 @@ impl Listener {
         self.observers.retain(|_| !gone.next().copied().unwrap_or(false));
         // From the back, because `swap_remove` moves the last one.
         for index in (0..served.len()).rev().filter(|&i| served[i]) {
-            let (_, snid) = self.served.swap_remove(index);
+            let (_, snid, _) = self.served.swap_remove(index);
             self.post(snid, Event::Gone(snid));
         }
         for index in (0..self.greeting.len()).rev().filter(|&i| greeting[i]) {
@@ -450,7 +451,8 @@ impl Listener {
         let socket = Arc::new(socket);
         let channel = Channel::new(snid, welcome.geometry, memory, socket.clone(), hello);
         self.post(snid, Event::Attach(Arc::new(channel)));
-        self.served.push((socket, snid));
+        let news = if hello.has_doorbell { PollFlags::empty() } else { PollFlags::IN };
+        self.served.push((socket, snid, news));
     }
 }
 
