@@ -224,8 +224,8 @@ pub(crate) struct Listener {
     ids: ClientIds,
     /// Connected, without a hello so far.
     greeting: Vec<(OwnedFd, Instant)>,
-    /// With what is news from each: of a client with a doorbell, which may wake its engine, only its
-    /// end.
+    /// With what is news from each: of a client with a doorbell, which may wake its engine, only
+    /// its end.
     served: Vec<(Arc<OwnedFd>, NodeId, PollFlags)>,
     observers: Vec<OwnedFd>,
 }
