@@ -11,11 +11,12 @@ use std::process::Command;
 const LIBRARY: &[&str] = &["end_to_end::", "kill::", "quiet::", "hostile::", "balanced::", "tcp::", "udp_loopback::"];
 const PROGRAM: &[&str] = &["operations::", "kept::"];
 
-/// The first argument is the folder of builds, which stays writable, as does `/tmp`.
-const SETUP: &str = "mount -t tmpfs -o size=1m shm /dev/shm && mount -t tmpfs tmp /tmp \
-    && mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro / && exec \"$@\"";
+/// The first argument is the folder of builds, which stays writable.
+const SETUP: &str =
+    "mount -t tmpfs -o size=1m shm /dev/shm && mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro / && exec \"$@\"";
 
 pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
+    std::fs::create_dir_all(shell.target().join("tmp"))?;
     let tried = contained(shell, Command::new("true")).output();
     if !tried.is_ok_and(|tried| tried.status.success()) {
         return Ok(Ending::Skipped("this machine allows no namespaces (unshare --user --pid --mount)".into()));
@@ -43,7 +44,7 @@ fn contained(shell: &Shell, command: Command) -> Command {
         "--mount-proc",
         "--cgroup",
     ]);
-    inside.args(["sh", "-c", SETUP]).arg(shell.target());
+    inside.args(["sh", "-c", SETUP]).arg(shell.target()).env("TMPDIR", shell.target().join("tmp"));
     inside.arg(command.get_program()).args(command.get_args());
     let set = command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
     inside.envs(set.collect::<Vec<(OsString, OsString)>>());
