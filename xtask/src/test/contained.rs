@@ -2,7 +2,7 @@
 //! control-group namespaces, a root that cannot be written, and a `/dev/shm` of 1 MiB.
 
 use super::{Ending, passed};
-use crate::shell::{Failure, Shell};
+use crate::shell::{Attempt, Failure, Shell};
 use std::ffi::OsString;
 use std::process::Command;
 
@@ -16,7 +16,8 @@ const SETUP: &str =
     "mount -t tmpfs -o size=1m shm /dev/shm && mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro / && exec \"$@\"";
 
 pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
-    std::fs::create_dir_all(shell.target().join("tmp"))?;
+    let temporary = shell.target().join("tmp");
+    std::fs::create_dir_all(&temporary).attempt(format!("make the folder {}", temporary.display()))?;
     let tried = contained(shell, Command::new("true")).output();
     if !tried.is_ok_and(|tried| tried.status.success()) {
         return Ok(Ending::Skipped("this machine allows no namespaces (unshare --user --pid --mount)".into()));
