@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use nebula::{Endpoint, Queueing, Region, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, StoreConfig, VALUE_BYTES_MAX, protocol};
+use nebula_ui::output::units;
 use nebula_workload::KEY_BYTES;
 
 use crate::{flags, memory};
@@ -277,8 +278,23 @@ fn store_config(args: &Args) -> Result<StoreConfig, Failure> {
     let budget = quota::left_of(memory::budget_bytes().min(given), &args.quotas)?;
     match (args.items, args.memory) {
         (None, Some(_)) => memory::config_within(budget, args.value_bytes, mode),
+        (None, None) if ITEMS > memory::items_that_fit(args.value_bytes, mode, budget) => {
+            smaller_config(budget, args.value_bytes, mode)
+        }
         (items, _) => memory::checked_config(items.unwrap_or(ITEMS), args.value_bytes, mode, budget),
     }
+}
+
+/// The sizes of the default store where that does not fit. It leaves room for rings and buffers.
+fn smaller_config(budget: u64, value_bytes: u32, mode: Mode) -> Result<StoreConfig, Failure> {
+    let share = budget / 4 * 3;
+    let config = memory::config_within(share, value_bytes, mode)?;
+    let items = memory::items_that_fit(value_bytes, mode, share);
+    tracing::info!(
+        "the store takes {}: {items} items of {value_bytes} B, as this process may not have more memory (--items, --memory)",
+        units::bytes(memory::store_bytes(&config)),
+    );
+    Ok(config)
 }
 
 fn common(args: &Args) -> Result<Part, Failure> {
