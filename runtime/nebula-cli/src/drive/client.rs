@@ -187,7 +187,11 @@ impl<P: Peer> Driver<P> {
             if self.generator.is_finished() || now >= self.give_up_at || signal::has_come() {
                 return Ok(self.finish(now));
             }
-            self.send(now)?;
+            let wakes = self.is_asleep();
+            if self.send(now)? && wakes {
+                // A call of the kernel woke the server: the machine has paused nobody.
+                self.gaps.resume(self.now());
+            }
             self.take_in()?;
             self.let_others_run(now);
             if now >= self.look_at {
@@ -202,21 +206,28 @@ impl<P: Peer> Driver<P> {
         Timestamp::from_ps(self.clock.now_ps())
     }
 
+    /// Whether the server sleeps, so that the next RPC wakes it. It does not while it has one.
     #[inline]
-    fn send(&mut self, now: Timestamp) -> Result<(), Failure> {
-        for _ in 0..PER_TURN {
-            let Some((token, operation)) = self.generator.poll_send(now) else { return Ok(()) };
+    fn is_asleep(&self) -> bool {
+        self.peer.outstanding() == 0 && self.peer.status().is_some_and(StatusReader::is_asleep)
+    }
+
+    /// Returns whether it has sent some.
+    #[inline]
+    fn send(&mut self, now: Timestamp) -> Result<bool, Failure> {
+        for sent in 0..PER_TURN {
+            let Some((token, operation)) = self.generator.poll_send(now) else { return Ok(sent > 0) };
             match self.peer.submit(token, operation)? {
                 Submitted::Sent => {
                     self.asked_at.get_or_insert(now);
                 }
                 Submitted::Full => {
                     self.handle_full(now, token, operation);
-                    return Ok(());
+                    return Ok(sent > 0);
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// There is no room for this RPC, nor for those due behind it, until replies are received. They
