@@ -2,7 +2,7 @@
 //! all are quiet.
 
 use crate::support::raw::{REPLY, RawRing, Slot, say};
-use crate::support::{endpoint, server_config};
+use crate::support::{endpoint, open_one, server_config};
 use nebula::{Client, IdlePolicy, Reply, RunningServer, Server, ServerConfig};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -112,6 +112,39 @@ fn a_quiet_client_is_heard_by_its_doorbell_and_found_without_one() {
     assert_eq!(scene.server.status().read().violations, 0);
 }
 
+/// Turns after which an engine looks at an empty ring no more.
+const UNTIL_QUIET: usize = 3_000;
+/// Turns in which it looks at each of its quiet rings once.
+const ROUND: usize = 64 * (MANY + 1);
+
+/// By hand, so that turns are counted and no time.
+#[test]
+fn a_doorbell_is_heard_in_the_next_turn_and_a_ring_without_one_within_a_round() {
+    let endpoint = endpoint("quiet-turns");
+    let (server, mut worker) = open_one(&endpoint, server_config(|config| config.inline = Some(true)));
+    let mut turn = || worker.turn(&|request: &[u8], reply: &mut Reply<'_>| reply.write(request));
+    let raws: Vec<_> = (0..MANY).map(|_| RawRing::connect_ringer(&endpoint, 16)).collect();
+    for (position, rings) in [(0, true), (1, false)] {
+        for raw in &raws {
+            wait_until("quiet rings", || {
+                (0..UNTIL_QUIET).for_each(|_| _ = turn());
+                raws.iter().all(RawRing::is_quiet).then_some(())
+            });
+            raw.put(position, Slot::request(8, 1));
+            if rings {
+                raw.ring();
+            }
+            let most = if rings { 1 } else { ROUND };
+            let answered = (1..=most).find(|_| {
+                turn();
+                raw.answer(position).is_some()
+            });
+            assert!(answered.is_some(), "not after {most} turns");
+        }
+    }
+    server.stop();
+}
+
 #[test]
 fn a_client_that_takes_others_rings_away_or_rings_for_all_stops_nobody() {
     let _watchdog = Watchdog::new("a client that writes all doorbells");
@@ -122,7 +155,7 @@ fn a_client_that_takes_others_rings_away_or_rings_for_all_stops_nobody() {
         scope.spawn(|| {
             for value in [0, u64::MAX, 0x5555].into_iter().cycle() {
                 hostile.set_all_doorbells(value);
-                // What it sends wakes an engine that sleeps, and is not read otherwise.
+                // A byte wakes an engine that sleeps; one that is awake does not read it.
                 let _ = say(&hostile.socket, b"awake");
                 if is_over.load(Ordering::Relaxed) {
                     break;

@@ -2,7 +2,7 @@
 
 use crate::rpc::parking::Parker;
 use crate::transport::shm::listener::wake;
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ impl Stopper {
     }
 }
 
-/// What a [`Stopper`] of a server needs, and those that wait for it.
+/// The server's own part of its stop: it makes [`Stopper`]s and waits for one.
 #[derive(Debug)]
 pub(super) struct Stop {
     pub(super) flag: Arc<AtomicBool>,
@@ -59,8 +59,7 @@ impl Stop {
     /// Sleeps until the server is stopped.
     pub(super) fn wait(&self) {
         while !self.flag.load(Ordering::Acquire) {
-            let stopped = rustix::event::PollFd::new(&*self.stopped, rustix::event::PollFlags::IN);
-            let _ = rustix::event::poll(&mut [stopped], None);
+            let _ = poll(&mut [PollFd::new(&*self.stopped, PollFlags::IN)], None);
         }
     }
 }

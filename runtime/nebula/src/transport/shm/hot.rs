@@ -78,18 +78,22 @@ impl Rings {
         is_used
     }
 
+    #[cold]
+    fn answer_doorbells(&mut self) {
+        let events = self.events.clone();
+        let Some(doorbells) = Doorbells::new(events.doorbells().words(), self.clients_max) else { return };
+        doorbells.take(|client| {
+            if let Some(&place) = self.places.get(client as usize) {
+                self.heat_if_used(place as usize);
+            }
+        });
+    }
+
     /// Hears the doorbells of quiet rings, and now and then looks at one of them.
     #[inline(never)]
     pub(super) fn attend_quiet(&mut self) {
-        let events = self.events.clone();
-        if let Some(doorbells) = Doorbells::new(events.doorbells().words(), self.clients_max)
-            && doorbells.have_rung()
-        {
-            doorbells.take(|client| {
-                if let Some(&place) = self.places.get(client as usize) {
-                    self.heat_if_used(place as usize);
-                }
-            });
+        if Doorbells::new(self.events.doorbells().words(), self.clients_max).is_some_and(Doorbells::have_rung) {
+            self.answer_doorbells();
         }
         self.turns = self.turns.wrapping_add(1);
         if self.turns.is_multiple_of(TURNS_PER_LOOK) {
