@@ -150,8 +150,8 @@ pub(crate) struct Args {
     /// When idle, poll without pause: uses whole cores, but the first RPC is never late
     #[arg(long)]
     spin: bool,
-    /// When idle, block until a packet arrives: uses no CPU time, but the first RPC is later;
-    /// udp:// and tcp:// only
+    /// When idle, every thread sleeps until an RPC arrives: uses no CPU time, but the first RPC is
+    /// later
     #[arg(long, conflicts_with = "spin")]
     block: bool,
     /// Weight of a key owner's share when there is not room for all, from 1 to 255; repeat it for

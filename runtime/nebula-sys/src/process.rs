@@ -85,9 +85,30 @@ mod tests {
     }
 
     #[test]
-    fn preemptions_are_counted_up() {
-        let before = preemptions();
-        assert!(preemptions() >= before);
+    fn a_thread_that_shares_its_core_with_another_is_preempted() {
+        let core = crate::affinity::allowed_cores()[0];
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let relaxed = std::sync::atomic::Ordering::Relaxed;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                crate::affinity::pin_to(core).unwrap();
+                while !is_over.load(relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let preempted = scope.spawn(|| {
+                crate::affinity::pin_to(core).unwrap();
+                let before = preemptions();
+                // Some seconds at most; a thread has the core for milliseconds.
+                let preempted = (0..1_000_000).any(|_| {
+                    (0..1000).for_each(|_| std::hint::spin_loop());
+                    preemptions() > before
+                });
+                is_over.store(true, relaxed);
+                preempted
+            });
+            assert!(preempted.join().unwrap());
+        });
     }
 
     #[test]

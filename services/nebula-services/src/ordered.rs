@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Limit on the memory of the items, such as 2GiB [default: 7/8 of the free memory]
     #[arg(long, value_parser = words::bytes)]
     memory_bytes: Option<u64>,
-    /// When idle, block until a packet arrives; udp:// and tcp:// only
+    /// When idle, every thread sleeps until an RPC arrives
     #[arg(long)]
     block: bool,
 }
