@@ -12,6 +12,7 @@
 //! No library task or thread is on the path of a call: it submits in the task that awaits it, and
 //! takes its answer there if that comes soon. The driver's thread serves the calls that sleep.
 
+mod by_ticket;
 mod call;
 mod calls;
 mod driver;

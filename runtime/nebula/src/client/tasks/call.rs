@@ -39,7 +39,7 @@ pub struct Call<R> {
 enum Progress {
     Fresh,
     Queued(CallId),
-    Sent(CallId, u64),
+    Sent(CallId),
     Over,
 }
 
@@ -68,17 +68,17 @@ impl<R: AsRef<[u8]> + Unpin> Future for Call<R> {
         let step = client.with(|state| {
             let mut step = match *progress {
                 Progress::Fresh => send(state, None, request, *options, *full, reply, progress),
-                Progress::Queued(call) => match state.calls.take_ended(call) {
+                Progress::Queued(call) => match state.calls.take_ended(call, reply) {
                     Some(result) => Step::Over(result),
                     None => send(state, Some(call), request, *options, *full, reply, progress),
                 },
-                Progress::Sent(call, since) => wait(state, call, since, *poll_for),
+                Progress::Sent(call) => wait(state, call, *poll_for, reply),
                 Progress::Over => panic!("the call has ended: it cannot be polled again"),
             };
             if let Step::Sleep(call) = step {
                 state.sleep(call, cx.waker());
                 // It may have been answered meanwhile.
-                if let Some(result) = state.calls.take_ended(call) {
+                if let Some(result) = state.calls.take_ended(call, reply) {
                     step = Step::Over(result);
                 }
             }
@@ -87,7 +87,7 @@ impl<R: AsRef<[u8]> + Unpin> Future for Call<R> {
         match step {
             Step::Over(result) => {
                 *progress = Progress::Over;
-                Poll::Ready(result)
+                Poll::Ready(result.map(|()| std::mem::take(reply)))
             }
             Step::Yield => {
                 Waker::wake_by_ref(cx.waker());
@@ -99,7 +99,7 @@ impl<R: AsRef<[u8]> + Unpin> Future for Call<R> {
 }
 
 enum Step {
-    Over(Result<Vec<u8>, CallError>),
+    Over(Result<(), CallError>),
     Yield,
     Sleep(CallId),
 }
@@ -114,10 +114,10 @@ fn send(
     progress: &mut Progress,
 ) -> Step {
     match state.submit(call, request, options, full, reply) {
-        Submitted::Sent(call, now) => {
-            *progress = Progress::Sent(call, now);
+        Submitted::Sent(call) => {
+            *progress = Progress::Sent(call);
             // With several, other tasks may have something to send with it.
-            if state.calls.outstanding() == 1 { look(state, call).unwrap_or(Step::Yield) } else { Step::Yield }
+            if state.is_alone() { look(state, call, reply).unwrap_or(Step::Yield) } else { Step::Yield }
         }
         Submitted::Waits(call) => {
             *progress = Progress::Queued(call);
@@ -127,21 +127,24 @@ fn send(
     }
 }
 
-fn wait(state: &mut State, call: CallId, since: u64, poll_for: u64) -> Step {
-    if let Some(over) = look(state, call) {
+fn wait(state: &mut State, call: CallId, poll_for: u64, reply: &mut Vec<u8>) -> Step {
+    if let Some(over) = look(state, call, reply) {
         return over;
     }
-    let now = state.now();
-    state.expire(now);
-    if now.saturating_sub(since) < poll_for { Step::Yield } else { Step::Sleep(call) }
+    if state.waits(call) < poll_for { Step::Yield } else { Step::Sleep(call) }
 }
 
-/// The end of the call, if a few looks show it or another task has found it.
-fn look(state: &mut State, call: CallId) -> Option<Step> {
+/// The end of the call, if another call's look has found it or a few more looks do.
+#[inline]
+fn look(state: &mut State, call: CallId, reply: &mut Vec<u8>) -> Option<Step> {
+    // A look takes the answers of all: with many calls, most find theirs here.
+    if let Some(result) = state.calls.take_ended(call, reply) {
+        return Some(Step::Over(result));
+    }
     let looks = if state.calls.outstanding() <= 1 { LOOKS } else { 1 };
     for _ in 0..looks {
         state.look();
-        if let Some(result) = state.calls.take_ended(call) {
+        if let Some(result) = state.calls.take_ended(call, reply) {
             return Some(Step::Over(result));
         }
         // Each look costs the server a transfer of the line with the answer.
@@ -152,7 +155,7 @@ fn look(state: &mut State, call: CallId) -> Option<Step> {
 
 impl<R> Drop for Call<R> {
     fn drop(&mut self) {
-        if let Progress::Queued(call) | Progress::Sent(call, _) = self.progress {
+        if let Progress::Queued(call) | Progress::Sent(call) = self.progress {
             self.client.with(|state| state.forget(call));
         }
     }

@@ -1,30 +1,38 @@
 //! The calls of a client's tasks: waiting for room, waiting for an answer, or ended.
 
+use super::by_ticket::ByTicket;
 use crate::client::error::CallError;
 use crate::client::ticket::Ticket;
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 use std::task::Waker;
 
 /// The number of a call, until its future is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CallId(u32);
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Free,
     Queued,
-    Outstanding(Ticket),
-    Ended(Result<(), CallError>),
+    Outstanding,
+    Ended,
 }
 
+/// Each field is written and read whole, by itself: a read of two that were just written waits
+/// until the writes before them, one of which goes to the server's core, are done.
 #[derive(Debug)]
 struct Entry {
     phase: Phase,
-    until: u64,
+    /// Of an outstanding call.
+    ticket: Ticket,
+    /// When it ends without an answer. Unknown until it was polled without an end:
+    /// most calls end before, and need no look at the clock.
+    until: Option<u64>,
     /// Wakes the task, unless that polls by itself.
     waker: Option<Waker>,
     reply: Vec<u8>,
+    /// Why a call that has ended has no reply.
+    error: Option<CallError>,
     /// Differs from that of earlier calls with the same number.
     stamp: u64,
 }
@@ -33,7 +41,7 @@ struct Entry {
 pub(super) struct Calls {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    by_ticket: HashMap<u64, u32, BuildHasherDefault<TicketHasher>>,
+    by_ticket: ByTicket,
     /// Calls that wait for room in order, by number and stamp; some may have gone.
     waiting: VecDeque<(u32, u64)>,
     queued: usize,
@@ -73,7 +81,7 @@ impl Calls {
     fn first_waiting(&mut self) -> Option<CallId> {
         while let Some(&(place, stamp)) = self.waiting.front() {
             let entry = &self.entries[place as usize];
-            if entry.stamp == stamp && matches!(entry.phase, Phase::Queued) {
+            if entry.stamp == stamp && entry.phase == Phase::Queued {
                 return Some(CallId(place));
             }
             self.waiting.pop_front();
@@ -81,26 +89,37 @@ impl Calls {
         None
     }
 
-    fn begin(&mut self, phase: Phase, until: u64, reply: Vec<u8>) -> CallId {
+    fn begin(&mut self, phase: Phase, reply: Vec<u8>) -> CallId {
         self.stamps += 1;
-        let entry = Entry { phase, until, waker: None, reply, stamp: self.stamps };
-        self.expiry = Some(self.expiry.map_or(until, |expiry| expiry.min(until)));
         if let Some(place) = self.free.pop() {
-            self.entries[place as usize] = entry;
+            let entry = &mut self.entries[place as usize];
+            (entry.phase, entry.until, entry.stamp) = (phase, None, self.stamps);
+            entry.reply = reply;
             return CallId(place);
         }
-        self.entries.push(entry);
+        let (ticket, stamp) = (Ticket(0), self.stamps);
+        self.entries.push(Entry { phase, ticket, until: None, waker: None, reply, error: None, stamp });
         CallId(u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX))
     }
 
+    /// The call times out at `until` at the latest. Returns when it does.
+    pub(super) fn limit(&mut self, call: CallId, until: u64) -> u64 {
+        let until = *self.entries[call.0 as usize].until.get_or_insert(until);
+        if self.expiry.is_none_or(|expiry| until < expiry) {
+            self.expiry = Some(until);
+        }
+        until
+    }
+
     pub(super) fn queue(&mut self, until: u64, reply: Vec<u8>) -> CallId {
-        let call = self.begin(Phase::Queued, until, reply);
+        let call = self.begin(Phase::Queued, reply);
+        self.limit(call, until);
         // Remove calls that went before their turn, if they are many.
         if self.waiting.len() > 2 * self.queued + 16 {
             let entries = &self.entries;
             self.waiting.retain(|&(place, stamp)| {
                 let entry = &entries[place as usize];
-                entry.stamp == stamp && matches!(entry.phase, Phase::Queued)
+                entry.stamp == stamp && entry.phase == Phase::Queued
             });
         }
         self.waiting.push_back((call.0, self.stamps));
@@ -108,49 +127,63 @@ impl Calls {
         call
     }
 
-    pub(super) fn sent(&mut self, call: Option<CallId>, ticket: Ticket, until: u64, reply: &mut Vec<u8>) -> CallId {
+    pub(super) fn sent(&mut self, call: Option<CallId>, ticket: Ticket, reply: &mut Vec<u8>) -> CallId {
         let call = match call {
-            None => self.begin(Phase::Outstanding(ticket), until, std::mem::take(reply)),
+            None => self.begin(Phase::Outstanding, std::mem::take(reply)),
             Some(call) => {
                 self.queued -= 1;
-                self.entries[call.0 as usize].phase = Phase::Outstanding(ticket);
+                self.entries[call.0 as usize].phase = Phase::Outstanding;
                 call
             }
         };
-        self.by_ticket.insert(ticket.0, call.0);
+        self.entries[call.0 as usize].ticket = ticket;
+        self.by_ticket.insert(ticket, call.0);
         call
     }
 
     /// The RPC of `ticket` has ended. Returns the waker of its task, if that sleeps.
     pub(super) fn end(&mut self, ticket: Ticket, result: Result<&[u8], CallError>) -> Option<Waker> {
-        let place = self.by_ticket.remove(&ticket.0)?;
+        let place = self.by_ticket.remove(ticket)?;
         let entry = &mut self.entries[place as usize];
-        entry.phase = Phase::Ended(result.map(|reply| {
-            entry.reply.clear();
-            entry.reply.extend_from_slice(reply);
-        }));
+        entry.phase = Phase::Ended;
+        match result {
+            Ok(reply) => {
+                entry.reply.clear();
+                entry.reply.extend_from_slice(reply);
+            }
+            Err(error) => entry.error = Some(error),
+        }
         self.take_waker(CallId(place))
     }
 
-    /// The result of a call that has ended. This frees the call.
-    pub(super) fn take_ended(&mut self, call: CallId) -> Option<Result<Vec<u8>, CallError>> {
+    /// The result of a call that has ended, with the bytes in `reply`. This frees the call.
+    #[inline]
+    pub(super) fn take_ended(&mut self, call: CallId, reply: &mut Vec<u8>) -> Option<Result<(), CallError>> {
         let entry = &mut self.entries[call.0 as usize];
-        let Phase::Ended(result) = &mut entry.phase else { return None };
-        let result = std::mem::replace(result, Ok(()));
-        let reply = std::mem::take(&mut entry.reply);
-        self.forget(call);
-        Some(result.map(|()| reply))
+        if entry.phase != Phase::Ended {
+            return None;
+        }
+        *reply = std::mem::take(&mut entry.reply);
+        let error = entry.error.take();
+        self.free(call);
+        Some(error.map_or(Ok(()), Err))
     }
 
     /// Returns the ticket of an outstanding call, and its waker, not to be dropped under a lock.
     pub(super) fn forget(&mut self, call: CallId) -> (Option<Ticket>, Option<Waker>) {
         let waker = self.take_waker(call);
-        let phase = std::mem::replace(&mut self.entries[call.0 as usize].phase, Phase::Free);
-        self.free.push(call.0);
-        self.queued -= usize::from(matches!(phase, Phase::Queued));
-        let Phase::Outstanding(ticket) = phase else { return (None, waker) };
-        self.by_ticket.remove(&ticket.0);
-        (Some(ticket), waker)
+        let entry = &mut self.entries[call.0 as usize];
+        self.queued -= usize::from(entry.phase == Phase::Queued);
+        let ticket = Some(entry.ticket).filter(|_| entry.phase == Phase::Outstanding);
+        ticket.and_then(|ticket| self.by_ticket.remove(ticket));
+        entry.error = None;
+        self.free(call);
+        (ticket, waker)
+    }
+
+    fn free(&mut self, CallId(place): CallId) {
+        self.entries[place as usize].phase = Phase::Free;
+        self.free.push(place);
     }
 
     /// `waker` wakes the task from now on. Returns the one before, not to be dropped under a lock.
@@ -196,43 +229,25 @@ impl Calls {
         self.expiry = None;
         for entry in &mut self.entries {
             let ticket = match entry.phase {
-                Phase::Free | Phase::Ended(_) => continue,
-                _ if now < entry.until => {
-                    self.expiry = Some(self.expiry.map_or(entry.until, |expiry| expiry.min(entry.until)));
+                Phase::Free | Phase::Ended => continue,
+                _ if entry.until.is_none_or(|until| now < until) => {
+                    self.expiry = [self.expiry, entry.until].into_iter().flatten().min();
                     continue;
                 }
                 Phase::Queued => {
                     self.queued -= 1;
                     None
                 }
-                Phase::Outstanding(ticket) => {
-                    self.by_ticket.remove(&ticket.0);
-                    Some(ticket)
+                Phase::Outstanding => {
+                    self.by_ticket.remove(entry.ticket);
+                    Some(entry.ticket)
                 }
             };
-            entry.phase = Phase::Ended(Err(CallError::TimedOut));
+            (entry.phase, entry.error) = (Phase::Ended, Some(CallError::TimedOut));
             let waker = entry.waker.take();
             self.asleep -= usize::from(waker.is_some());
             expired(ticket, waker);
         }
-    }
-}
-
-/// Tickets are consecutive: a multiplication makes the bits differ that the table uses.
-#[derive(Debug, Default)]
-struct TicketHasher(u64);
-
-impl Hasher for TicketHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
 
@@ -271,7 +286,9 @@ mod tests {
         fn send(&mut self, call: Option<u32>, until: u64) {
             let ticket = self.tickets;
             self.tickets += 1;
-            let id = self.calls.sent(call.map(CallId), Ticket(ticket), until, &mut Vec::new()).0;
+            let id = self.calls.sent(call.map(CallId), Ticket(ticket), &mut Vec::new());
+            self.calls.limit(id, until);
+            let id = id.0;
             assert_eq!(call.unwrap_or(id), id);
             self.known.insert(id, Known::Outstanding(ticket));
         }
@@ -318,7 +335,7 @@ mod tests {
                         pair.asleep.dedup();
                     }
                     (5, Some(call)) => {
-                        let ended = pair.calls.take_ended(CallId(call)).is_some();
+                        let ended = pair.calls.take_ended(CallId(call), &mut Vec::new()).is_some();
                         assert_eq!(ended, pair.known[&call] == Known::Ended);
                         if ended {
                             pair.known.remove(&call);
@@ -354,7 +371,7 @@ mod tests {
             assert_eq!(expired, pair.known.values().filter(|known| **known != Known::Ended).count());
             assert_eq!(woken, pair.asleep.len());
             for call in pair.known.into_keys() {
-                assert!(pair.calls.take_ended(CallId(call)).is_some());
+                assert!(pair.calls.take_ended(CallId(call), &mut Vec::new()).is_some());
             }
             assert!(pair.calls.outstanding() == 0 && !pair.calls.has_queued() && pair.calls.expiry().is_none());
             Ok(())

@@ -37,6 +37,8 @@ pub(super) struct State {
     /// `None` over networks of the caller's, who attends to the client.
     registration: Option<Registration>,
     is_watched: bool,
+    /// Whether other calls were outstanding when the last one was sent.
+    has_company: bool,
     planned: u64,
     clock: Clock,
     patience: u64,
@@ -47,7 +49,7 @@ pub(super) struct State {
 
 #[derive(Debug)]
 pub(super) enum Submitted {
-    Sent(CallId, u64),
+    Sent(CallId),
     Waits(CallId),
     Refused(SubmitError),
 }
@@ -86,6 +88,7 @@ impl Shared {
             calls: Calls::default(),
             registration,
             is_watched: false,
+            has_company: false,
             planned: u64::MAX,
             patience: clock.ticks_of(config.call_timeout.as_ps()),
             clock: clock.clone(),
@@ -188,13 +191,27 @@ impl State {
 
     #[inline]
     fn sent(&mut self, call: Option<CallId>, ticket: Ticket, reply: &mut Vec<u8>) -> Submitted {
-        let now = self.now();
-        let id = self.calls.sent(call, ticket, now.saturating_add(self.patience), reply);
+        let id = self.calls.sent(call, ticket, reply);
         if call.is_some() {
             self.stale.extend(self.calls.take_waker(id));
             self.calls.make_room(&mut self.woken);
         }
-        Submitted::Sent(id, now)
+        Submitted::Sent(id)
+    }
+
+    /// The call was polled without an end. Returns for how long that has gone on, in ticks.
+    pub(super) fn waits(&mut self, call: CallId) -> u64 {
+        let now = self.now();
+        let until = self.calls.limit(call, now.saturating_add(self.patience));
+        self.expire(now);
+        now.saturating_add(self.patience) - until
+    }
+
+    /// Whether the call just sent is the only one, as the one before it was.
+    pub(super) fn is_alone(&mut self) -> bool {
+        let is_only = self.calls.outstanding() == 1;
+        let was_alone = !std::mem::replace(&mut self.has_company, !is_only);
+        is_only && was_alone
     }
 
     #[inline]
