@@ -8,6 +8,8 @@ mod parts;
 mod pool;
 mod running;
 mod stopper;
+#[cfg(feature = "tokio")]
+mod tasks;
 mod thread;
 
 pub(crate) use pool::{Pool, Pooled};

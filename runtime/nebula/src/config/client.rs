@@ -101,8 +101,8 @@ pub enum Wait {
     /// It polls all the time: the shortest wait, for a whole core.
     #[default]
     Spin,
-    /// It polls for some 20 µs, then sleeps until an answer arrives. Over shared memory the same as
-    /// [`Spin`](Self::Spin).
+    /// It polls for some 20 µs, then sleeps until an answer arrives. Over shared memory the server
+    /// wakes it, which costs the server a system call.
     Block,
 }
 

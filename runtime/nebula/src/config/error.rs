@@ -115,6 +115,9 @@ pub enum ServeError {
         /// The number asked for.
         got: u16,
     },
+    /// [`Server::serve_async`](crate::Server::serve_async) outside a `tokio` runtime.
+    #[error("asynchronous handlers run as tasks of tokio: call serve_async within a runtime, as in its block_on")]
+    NoExecutor,
     /// More RPCs that wait for later replies than a worker can have.
     #[error(
         "under this policy at most {max} RPCs of a worker can wait for later replies, those in the pool included, not {got}: lower later_max or pool_max"

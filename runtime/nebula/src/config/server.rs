@@ -471,16 +471,34 @@ impl ServerConfig {
         self.later_max.unwrap_or(0).into()
     }
 
-    /// Whether the policy allows so many later replies.
-    fn check_laters(&self) -> Result<(), ServeError> {
+    /// The most later replies of a worker that the policy allows; `None` if it allows none.
+    fn laters_max(&self) -> Option<u32> {
         let beside = match (&self.custom_policy, self.policy) {
-            _ if self.laters() == 0 => return Ok(()),
             (None, Policy::Jbsq(bound)) => bound,
             (None, Policy::SingleQueue) => 1,
-            (Some(_), policy) | (None, policy) => return Err(ServeError::LaterPolicy { policy }),
+            (Some(_), _) | (None, _) => return None,
         };
-        let max = JBSQ_BOUND_MAX.saturating_sub(beside);
-        if self.laters() > max { Err(ServeError::Later { got: self.laters(), max }) } else { Ok(()) }
+        Some(JBSQ_BOUND_MAX.saturating_sub(beside))
+    }
+
+    /// The same beside the RPCs in a pool; at least one, so that a policy that allows none is
+    /// refused.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn laters_possible(&self) -> u16 {
+        let in_pool = if self.threads_of_pool() > 0 { self.pool_max } else { 0 };
+        let max = self.laters_max().map_or(1, |max| max.saturating_sub(in_pool.into()));
+        u16::try_from(max).unwrap_or(u16::MAX)
+    }
+
+    /// Whether the policy allows so many later replies.
+    fn check_laters(&self) -> Result<(), ServeError> {
+        let got = self.laters();
+        match self.laters_max() {
+            _ if got == 0 => Ok(()),
+            None => Err(ServeError::LaterPolicy { policy: self.policy }),
+            Some(max) if got > max => Err(ServeError::Later { got, max }),
+            Some(_) => Ok(()),
+        }
     }
 
     pub(crate) fn backend_config(&self) -> Result<BackendConfig, ServeError> {
