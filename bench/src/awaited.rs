@@ -1,14 +1,17 @@
-//! Latency of awaited calls compared with calls that block a thread, and the cost of idle clients.
+//! Awaited calls compared with calls that block a thread: latency, and the rate of many tasks; and
+//! the cost of idle clients.
 //!
 //! A call that sleeps costs at least the machine's wake-up of a thread, whose row is the baseline.
 
 use crate::Failure;
 use crate::child::{self, Server};
-use crate::row::{against, plain};
+use crate::measure::median;
+use crate::row::{Bound, against, plain};
 use nebula::{AsyncClient, CallError, Client, ClientConfig, Reply, RunningServer, ServeError, ServerConfig, Span};
-use std::pin::pin;
-use std::sync::Arc;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -23,6 +26,11 @@ const WAKE_UPS: usize = 2000;
 const ROUNDS: usize = 20;
 const CALLS: usize = 50_000;
 const IDLE_CLIENTS: usize = 100;
+/// Tasks that call at once, and for how long each way of that is measured, this often.
+const TASKS: usize = 64;
+const RATE_FOR: Duration = Duration::from_millis(300);
+const RATES: usize = 5;
+const CALLS_A_ROUND: u64 = 4096;
 
 /// Wakes a thread that waits for a future.
 struct Unpark(Thread);
@@ -182,7 +190,140 @@ fn calls(transport: &str, endpoint: &str, wake_up: f64) -> Result<(), Failure> {
     Ok(())
 }
 
+/// RPCs a second of as many tasks on one thread, beside what else can be had there.
+fn at_once() -> Result<(), Failure> {
+    child::pin_client()?;
+    let at = format!("shm://bench-tasks-{}", std::process::id());
+    let _server = Server::start(&["serve-clients", &at])?;
+    let rate = |round: fn(&str) -> Result<f64, Failure>| -> Result<f64, Failure> {
+        Ok(median((0..RATES).map(|_| round(&at)).collect::<Result<_, _>>()?))
+    };
+    let (alone, yields) = (rate(submitted)?, rate(|_| yielding())?);
+    let (by_hand, tasks) = (rate(polled_by_hand)?, rate(of_tasks)?);
+    plain(&format!("{TASKS} outstanding, submitted and polled"), alone, "M RPC/s");
+    plain(&format!("{TASKS} tasks of tokio that yield and lock twice, no RPCs"), yields, "M/s");
+    let beside = ("submitted and polled", alone);
+    against(&format!("{TASKS} calls, polled by hand"), by_hand, "M RPC/s", beside, None);
+    against(
+        &format!("{TASKS} tasks of tokio on one thread"),
+        tasks,
+        "M RPC/s",
+        ("target", 8.0),
+        Some(Bound::AtLeast(1.0)),
+    );
+    Ok(())
+}
+
+/// In millions a second: `round` does that many operations.
+fn rate_of(each: u64, mut round: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
+    let (begun, mut done) = (Instant::now(), 0);
+    while begun.elapsed() < RATE_FOR {
+        round()?;
+        done += each;
+    }
+    Ok(done as f64 / begun.elapsed().as_secs_f64() / 1e6)
+}
+
+fn submitted(at: &str) -> Result<f64, Failure> {
+    let mut client = Client::connect(at)?;
+    for _ in 0..TASKS {
+        client.submit(&REQUEST)?;
+    }
+    rate_of(CALLS_A_ROUND, || {
+        let mut left = CALLS_A_ROUND;
+        while left > 0 {
+            if let Some(ended) = client.poll() {
+                ended.result?;
+                client.submit(&REQUEST)?;
+                left -= 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What the executor costs alone.
+fn yielding() -> Result<f64, Failure> {
+    let shared = Arc::new(Mutex::new(0_u64));
+    in_tasks(move || {
+        let shared = shared.clone();
+        async move {
+            let mut is_first = true;
+            poll_fn(|cx| {
+                *shared.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+                if std::mem::take(&mut is_first) {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Ready(Ok(()))
+            })
+            .await
+        }
+    })
+}
+
+fn of_tasks(at: &str) -> Result<f64, Failure> {
+    let client = AsyncClient::connect(at)?;
+    in_tasks(move || {
+        let client = client.clone();
+        async move { client.call(REQUEST).await.map(drop) }
+    })
+}
+
+/// Operations of [`TASKS`] tasks, each of which begins the next one when one has ended.
+fn in_tasks<F>(operation: impl Fn() -> F + Clone + Send + 'static) -> Result<f64, Failure>
+where
+    F: Future<Output = Result<(), CallError>> + Send + 'static,
+{
+    let executor = tokio::runtime::Builder::new_current_thread().build()?;
+    let each = CALLS_A_ROUND / TASKS as u64;
+    executor.block_on(async {
+        let begun = Instant::now();
+        let task = |_| tokio::spawn(repeat(operation.clone(), each, begun));
+        let (tasks, mut done) = ((0..TASKS).map(task).collect::<Vec<_>>(), 0);
+        for task in tasks {
+            done += task.await??;
+        }
+        Ok(done as f64 / begun.elapsed().as_secs_f64() / 1e6)
+    })
+}
+
+async fn repeat<F>(operation: impl Fn() -> F, each: u64, begun: Instant) -> Result<u64, CallError>
+where
+    F: Future<Output = Result<(), CallError>>,
+{
+    let mut done = 0;
+    while begun.elapsed() < RATE_FOR {
+        for _ in 0..each {
+            operation().await?;
+        }
+        done += each;
+    }
+    Ok(done)
+}
+
+/// The same without an executor.
+fn polled_by_hand(at: &str) -> Result<f64, Failure> {
+    let client = AsyncClient::connect(at)?;
+    let mut calls: Vec<_> = (0..TASKS).map(|_| client.call(REQUEST)).collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut next = (0..TASKS).cycle();
+    rate_of(CALLS_A_ROUND, || {
+        let mut left = CALLS_A_ROUND;
+        while left > 0 {
+            let call = &mut calls[next.next().unwrap_or(0)];
+            if let Poll::Ready(reply) = Pin::new(&mut *call).poll(&mut cx) {
+                *call = client.call(REQUEST).into_buffer(reply?);
+                let _ = Pin::new(call).poll(&mut cx);
+                left -= 1;
+            }
+        }
+        Ok(())
+    })
+}
+
 pub fn run() -> Result<(), Failure> {
+    at_once()?;
     let wake_up = bare_wake_up();
     plain("wake-up of a thread, p50", wake_up, "us");
     calls("shm", &format!("shm://bench-awaited-{}", std::process::id()), wake_up)?;

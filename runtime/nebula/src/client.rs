@@ -21,9 +21,7 @@ pub use observer::Observer;
 pub use tasks::{AsyncClient, Call};
 pub use ticket::{Completion, Ticket};
 
-#[cfg(doc)]
-use crate::config::client::Wait;
-use crate::config::client::{ClientConfig, Options};
+use crate::config::client::{ClientConfig, Options, Wait};
 use crate::config::key::Keys;
 use crate::endpoint::IntoEndpoints;
 use crate::net::Environment;
@@ -36,6 +34,7 @@ use nebula_sys::sync::AtomicU64;
 use one_sided::Wanted;
 pub use shm::Glance;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 /// A connection to a server, or one to each of several that have the same service.
@@ -96,6 +95,16 @@ pub struct Client {
     link: Link,
 }
 
+/// What a client that [rests](Client::rest) waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct Awaited<'c> {
+    /// Readable once something may have ended. Only the client reads it.
+    pub descriptor: BorrowedFd<'c>,
+    /// How long the client can rest even if nothing comes; `None` for ever. RPCs that are submitted
+    /// meanwhile may need it earlier.
+    pub within: Option<Span>,
+}
+
 impl Client {
     /// Connects to the server at `endpoint`, or to several:
     /// `"udp://10.0.0.1:7400,udp://10.0.0.2:7400"`. See [`Endpoints`](crate::Endpoints).
@@ -114,7 +123,11 @@ impl Client {
     ///
     /// As [`connect`](Self::connect).
     pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
-        Ok(Self { link: Link::connect(endpoint.into_endpoints()?, &config, Rest::Polls)? })
+        let rest = match config.wait {
+            Wait::Spin => Rest::Polls,
+            Wait::Block => Rest::Sleeps,
+        };
+        Ok(Self { link: Link::connect(endpoint.into_endpoints()?, &config, rest)? })
     }
 
     /// Connects to `server` over a network of the caller's, and returns before the server has
@@ -416,10 +429,62 @@ impl Client {
         self.link.flush();
     }
 
-    /// Over UDP: sleeps until a datagram may have arrived, a retransmission is due, or `timeout` is
-    /// over. Over shared memory it only yields the core for a moment.
+    /// Sleeps until an RPC may have ended, something else is due, or `timeout` is over. Over shared
+    /// memory only a client with [`Wait::Block`] sleeps; others yield the core for a moment.
     pub fn wait(&mut self, timeout: impl Into<Span>) {
         self.link.wait(timeout.into())
+    }
+
+    /// Takes all that has ended, as [`take_all`](Self::take_all) does. If nothing had, it returns what
+    /// an event loop of the caller's is to wait for, and then calls this again: for a client with
+    /// [`Wait::Block`], whose servers wake it.
+    ///
+    /// `None` if `visit` was called, or if there is nothing to sleep on: the client polls, or is one
+    /// of several servers that are not connected.
+    ///
+    /// # Cost
+    ///
+    /// Over shared memory a look at each outstanding RPC, or two before sleep, and a system call for
+    /// the wake-ups that have come.
+    ///
+    /// # Examples
+    ///
+    /// An event loop of one client, with `poll` of the `rustix` crate:
+    ///
+    /// ```
+    /// use nebula::{Client, ClientConfig, Reply, Server, Wait};
+    /// use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    ///
+    /// let name = format!("shm://doc-rest-{}", std::process::id());
+    /// let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// let mut client = Client::connect_with(&name, ClientConfig::default().wait(Wait::Block))?;
+    /// client.submit(b"hello")?;
+    /// let mut reply = None;
+    /// while reply.is_none() {
+    ///     let awaited = client.rest(|ended| reply = ended.result.ok().map(<[u8]>::to_vec));
+    ///     if let Some(awaited) = awaited {
+    ///         let within = awaited.within.map(std::time::Duration::from).map(Timespec::try_from).transpose()?;
+    ///         poll(&mut [PollFd::new(&awaited.descriptor, PollFlags::IN)], within.as_ref())?;
+    ///     }
+    /// }
+    /// assert_eq!(reply.as_deref(), Some(&b"hello"[..]));
+    /// # server.stop();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rest(&mut self, mut visit: impl FnMut(Completion<'_>)) -> Option<Awaited<'_>> {
+        self.link.flush();
+        self.link.set_armed(false);
+        self.link.take_wake_ups();
+        if self.take_all(&mut visit) > 0 {
+            return None;
+        }
+        // What is answered between the look and this finds nobody asleep: hence a second look.
+        self.link.set_armed(true);
+        if self.take_all(&mut visit) > 0 {
+            return None;
+        }
+        let within = self.link.due();
+        Some(Awaited { descriptor: self.link.socket()?, within })
     }
 
     /// Ends an RPC with [`CallError::Cancelled`]. Returns `false` if it had ended already.

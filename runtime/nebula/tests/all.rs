@@ -41,6 +41,8 @@ mod pool;
 mod preemption;
 mod quiet;
 mod reply_room;
+mod rest;
+mod serve_async;
 mod status_page;
 mod steering;
 mod streams;

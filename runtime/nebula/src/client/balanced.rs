@@ -379,6 +379,21 @@ impl Balanced {
     fn up(&self) -> impl Iterator<Item = &(dyn Connection + 'static)> {
         self.connections.iter().filter_map(Member::look)
     }
+
+    /// The connections with outstanding RPCs.
+    fn awaited(&self) -> impl Iterator<Item = &(dyn Connection + 'static)> {
+        self.up().filter(|link| link.outstanding() > 0)
+    }
+
+    /// Sleeps until an awaited connection has something to receive.
+    fn sleep(&self, timeout: Span) {
+        let sockets = self.awaited().filter_map(|link| link.socket());
+        let mut sockets: Vec<_> = sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)).collect();
+        let timeout = Duration::from_nanos(timeout.min(Span::from_secs(3600)).as_ps().div_ceil(1000));
+        let timeout = Timespec::try_from(timeout).unwrap_or_default();
+        // An interrupted wait counts as a wait.
+        let _ = poll(&mut sockets, Some(&timeout));
+    }
 }
 
 impl Connection for Balanced {
@@ -476,23 +491,20 @@ impl Connection for Balanced {
         self.links().for_each(|link| link.flush());
     }
 
-    /// Sleeps if all answers come over UDP; over shared memory it yields the core for a moment.
+    /// Sleeps, unless answers come over shared memory and the servers there wake nobody: then it
+    /// yields the core for a moment.
     fn wait(&mut self, timeout: Span) {
         self.flush();
         let timeout = self.due().map_or(timeout, |due| due.min(timeout));
-        let mut sockets = Vec::with_capacity(self.connections.len());
-        for link in self.connections.iter().filter_map(Member::look).filter(|link| link.outstanding() > 0) {
-            match link.socket() {
-                Some(socket) if link.is_watched_on_request() => {
-                    sockets.push(PollFd::from_borrowed_fd(socket, PollFlags::IN))
-                }
-                _ => return std::thread::yield_now(),
-            }
+        if self.epoll.is_none() && self.awaited().any(|link| !link.is_watched_on_request()) {
+            return std::thread::yield_now();
         }
-        let timeout = Duration::from_nanos(timeout.min(Span::from_secs(3600)).as_ps().div_ceil(1000));
-        let timeout = Timespec::try_from(timeout).unwrap_or_default();
-        // An interrupted wait counts as a wait.
-        let _ = poll(&mut sockets, Some(&timeout));
+        self.set_armed(true);
+        if !self.links().any(Connection::has_answer) {
+            self.sleep(timeout);
+        }
+        self.set_armed(false);
+        self.take_wake_ups();
     }
 
     fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {

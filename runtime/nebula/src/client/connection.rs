@@ -97,12 +97,18 @@ pub(super) trait Connection: Send + fmt::Debug {
 
     fn take_wake_ups(&mut self) {}
 
+    /// Over shared memory: whether an RPC has ended. Over a network the socket says so.
+    fn has_answer(&mut self) -> bool {
+        false
+    }
+
     /// Whether the socket is readable at times although no task sleeps: then it is watched only
     /// while one does.
     fn is_watched_on_request(&self) -> bool {
         true
     }
 
+    /// Readable when something has come, for a client that sleeps.
     fn socket(&self) -> Option<BorrowedFd<'_>>;
 
     /// How long until something is due without an answer: a deadline, a retransmission.

@@ -59,7 +59,7 @@ fn open(endpoint: Endpoint, config: &ClientConfig, rest: Rest) -> Result<Box<dyn
 impl Link {
     pub(super) fn connect(endpoints: Endpoints, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError> {
         match endpoints.only() {
-            Some(endpoint) if config.one_sided && rest == Rest::Polls => {
+            Some(endpoint) if config.one_sided => {
                 Self::connect_to(endpoint.clone(), config, rest)?.with_operations(config)
             }
             Some(endpoint) => Self::connect_to(endpoint.clone(), config, rest),

@@ -521,6 +521,29 @@ impl Ring {
         self.is_gone
     }
 
+    /// Sleeps until the server has answered, is gone, or `timeout` is over. Only for a ring that
+    /// [may](connect).
+    pub(crate) fn sleep(&mut self, timeout: Duration) {
+        self.set_armed(true);
+        if !self.has_answer() {
+            let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+            // A signal ends the wait early.
+            let _ = poll(&mut fds, Some(&Timespec::try_from(timeout).unwrap_or_default()));
+        }
+        self.set_armed(false);
+        self.take_wake_ups();
+    }
+
+    pub(crate) fn may_sleep(&self) -> bool {
+        self.may_sleep
+    }
+
+    /// Whether any RPC has been answered. Looks at each.
+    pub(crate) fn has_answer(&mut self) -> bool {
+        let mut position = self.oldest;
+        self.next_answer_from(&mut position).is_some()
+    }
+
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -566,11 +589,17 @@ impl Idle {
 
     /// Whether the time is over. Reads the clock only after many polls.
     pub(crate) fn is_over(&mut self) -> bool {
+        self.left().is_some_and(|left| left.is_zero())
+    }
+
+    /// The rest of the time, once the wait has lasted for many polls.
+    pub(crate) fn left(&mut self) -> Option<Duration> {
         if self.polls < 2048 {
-            return false;
+            return None;
         }
-        let until = *self.until.get_or_insert_with(|| Instant::now() + self.timeout);
-        Instant::now() >= until
+        let now = Instant::now();
+        let until = *self.until.get_or_insert(now + self.timeout);
+        Some(until.saturating_duration_since(now))
     }
 
     #[inline]

@@ -589,7 +589,18 @@ impl Connection for ShmClient {
     }
 
     fn wait(&mut self, timeout: Span) {
-        if timeout < YIELD_FROM { std::hint::spin_loop() } else { std::thread::yield_now() }
+        let timeout = self.due().map_or(timeout, |due| due.min(timeout));
+        if timeout < YIELD_FROM {
+            std::hint::spin_loop();
+        } else if !self.ring.may_sleep() || self.mark.is_forked() {
+            std::thread::yield_now();
+        } else if self.ended.is_empty() {
+            self.ring.sleep(timeout.into());
+        }
+    }
+
+    fn has_answer(&mut self) -> bool {
+        !self.ended.is_empty() || self.ring.has_answer()
     }
 
     fn deadline(&self) -> Span {
@@ -605,7 +616,7 @@ impl Connection for ShmClient {
     }
 
     fn socket(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.ring.socket())
+        self.ring.may_sleep().then(|| self.ring.socket())
     }
 
     fn is_local(&self) -> bool {
@@ -639,7 +650,12 @@ impl Caller for ShmClient {
     #[inline]
     fn pause(&mut self, idle: &mut ring::Idle) -> bool {
         idle.pause();
-        !idle.is_over()
+        if !self.ring.may_sleep() {
+            return !idle.is_over();
+        }
+        let left = idle.left();
+        left.into_iter().for_each(|left| self.wait(left.into()));
+        left.is_none_or(|left| !left.is_zero())
     }
 
     fn abandon(&mut self, ticket: Ticket) {

@@ -64,7 +64,8 @@ impl Shared {
     pub(super) fn connect(endpoints: Endpoints, config: &ClientConfig) -> Result<Arc<Self>, ConnectError> {
         let name = endpoints.to_string();
         let system = |cause| ConnectError::System { endpoint: name.clone(), cause };
-        let link = Link::connect(endpoints, config, Rest::Sleeps)?;
+        // Tasks have RPCs only.
+        let link = Link::connect(endpoints, &config.clone().one_sided(false), Rest::Sleeps)?;
         let watch = if link.is_watched_on_request() { Watch::OnRequest } else { Watch::Always };
         let registration = Registration::new().map_err(system)?;
         let shared = Self::new(link, &Time::Machine, Some(registration), config);
