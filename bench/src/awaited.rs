@@ -154,7 +154,7 @@ fn idle() -> Result<Duration, Failure> {
     let at = format!("shm://bench-idle-{}", std::process::id());
     let _server = Server::start(&["serve-awaited", &at])?;
     let config = ClientConfig::default().slots(2);
-    let connect = |_| AsyncClient::connect_with(&*at, config.clone());
+    let connect = |_| AsyncClient::connect_with(&*at, config.clone()).wait();
     let clients: Vec<_> = (0..IDLE_CLIENTS).map(connect).collect::<Result<_, _>>()?;
     let before = driver_time()?;
     std::thread::sleep(Duration::from_secs(1));
@@ -169,8 +169,8 @@ fn calls(transport: &str, endpoint: &str, wake_up: f64) -> Result<(), Failure> {
     let server = serve(endpoint)?;
     let at = server.endpoint().clone();
     let (mut sync, mut slow) = (Client::connect(at.clone())?, Client::connect(at.clone())?);
-    let polling = AsyncClient::connect(at.clone())?;
-    let asleep = AsyncClient::connect(at)?.poll_for(Span::ZERO);
+    let polling = AsyncClient::connect(at.clone()).wait()?;
+    let asleep = AsyncClient::connect(at).wait()?.poll_for(Span::ZERO);
     let waker = waker();
     let mut kinds = [
         Kind::new("call", || sync.call(&REQUEST).map(drop)),
@@ -263,7 +263,7 @@ fn yielding() -> Result<f64, Failure> {
 }
 
 fn of_tasks(at: &str) -> Result<f64, Failure> {
-    let client = AsyncClient::connect(at)?;
+    let client = AsyncClient::connect(at).wait()?;
     in_tasks(move || {
         let client = client.clone();
         async move { client.call(REQUEST).await.map(drop) }
@@ -304,7 +304,7 @@ where
 
 /// The same without an executor.
 fn polled_by_hand(at: &str) -> Result<f64, Failure> {
-    let client = AsyncClient::connect(at)?;
+    let client = AsyncClient::connect(at).wait()?;
     let mut calls: Vec<_> = (0..TASKS).map(|_| client.call(REQUEST)).collect();
     let mut cx = Context::from_waker(Waker::noop());
     let mut next = (0..TASKS).cycle();

@@ -163,7 +163,7 @@ fn nebula(program: &str, folder: &Path) -> Result<Served, Failure> {
         let listed: serde_json::Value = serde_json::from_slice(&listed.stdout)?;
         Ok(listed["leader"].as_str().ok_or("nobody leads")?.to_owned())
     })?;
-    let client = AsyncClient::connect_with(&leader, ClientConfig::default())?;
+    let client = AsyncClient::connect_with(&leader, ClientConfig::default()).wait()?;
     Ok(Served { client: Client::Nebula(client), _servers: servers })
 }
 

@@ -8,8 +8,8 @@ use super::method::{Extension, MethodId};
 use super::service::ServiceInfo;
 use super::status;
 use super::trace::TraceContext;
-use nebula::AsyncClient;
 use nebula::IntoEndpoints;
+use nebula::{AsyncClient, Connecting};
 use nebula::{ClientConfig, Options};
 use std::pin::pin;
 use std::sync::Arc;
@@ -36,10 +36,15 @@ impl From<AsyncClient> for AsyncChannel {
 }
 
 impl AsyncChannel {
-    /// Connects to the server at `endpoint`, and blocks the thread meanwhile.
-    /// [`check`](Self::check) asks whether it has a service.
-    pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
-        Ok(AsyncClient::connect_with(endpoint, config)?.into())
+    /// Connects to the server at `endpoint`, and makes a client of the connection, as
+    /// [`check`](Self::check) does. Await it, or [`wait`](Connecting::wait) for it.
+    pub fn connect_with<C: 'static>(
+        endpoint: impl IntoEndpoints,
+        config: ClientConfig,
+        over: fn(Self) -> Result<C, ConnectError>,
+    ) -> Connecting<C, ConnectError> {
+        let endpoints = endpoint.into_endpoints().map_err(nebula::ConnectError::from);
+        Connecting::new(move || over(AsyncClient::connect_with(endpoints?, config).wait()?.into()))
     }
 
     /// The connection, for RPCs without types.

@@ -31,7 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let name = |what: &str| format!("shm://{what}-{}", std::process::id());
     let back = Server::bind(&name("prices")).slo(Duration::from_secs(10)).serve(price_of)?;
     let executor = Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
-    let (prices, tasks): (AsyncClient, Handle) = (AsyncClient::connect(&name("prices"))?, executor.handle().clone());
+    let tasks: Handle = executor.handle().clone();
+    let prices = executor.block_on(AsyncClient::connect(&name("prices")))?;
 
     // The handler takes its reply along into a task, and is free for the next request.
     let config = ServerConfig::default().slo(Duration::from_secs(10)).later_max(60);
@@ -41,8 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     })?;
 
-    let shop = AsyncClient::connect(&name("shop"))?;
     executor.block_on(async {
+        let shop = AsyncClient::connect(&name("shop")).await?;
         println!("reply: {}", String::from_utf8(shop.call(b"apple").await?)?);
         let asks = (0..100_u32).map(|task| {
             let shop = shop.clone();

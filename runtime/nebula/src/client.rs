@@ -18,7 +18,7 @@ mod observer;
 
 pub use error::{CallError, ConnectError, Executed, Hint, SubmitError};
 pub use observer::Observer;
-pub use tasks::{AsyncClient, Call};
+pub use tasks::{AsyncClient, Call, Connecting};
 pub use ticket::{Completion, Ticket};
 
 use crate::config::client::{ClientConfig, Options, Wait};

@@ -135,8 +135,8 @@ mod node;
 pub mod hooks;
 
 pub use client::{
-    AsyncClient, Awaited, Call, CallError, Client, Completion, ConnectError, Executed, Hint, Observer, SubmitError,
-    Ticket,
+    AsyncClient, Awaited, Call, CallError, Client, Completion, ConnectError, Connecting, Executed, Hint, Observer,
+    SubmitError, Ticket,
 };
 pub use config::client::{ClientConfig, HealthCheck, Options, Wait};
 pub use config::error::{LogError, ServeError};

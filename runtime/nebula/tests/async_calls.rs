@@ -40,7 +40,7 @@ fn held(at: &str) -> (RunningServer, Arc<AtomicBool>, mpsc::Receiver<Vec<u8>>) {
 
 fn connect(server: &RunningServer, slots: u32) -> AsyncClient {
     let config = patient_client().slots(slots);
-    AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection")
+    AsyncClient::connect_with(server.endpoint().clone(), config).wait().expect("a connection")
 }
 
 #[derive(Default)]
@@ -187,7 +187,7 @@ fn what_takes_too_long_ends_in_time_although_the_task_sleeps() {
     for at in everywhere("late") {
         let (server, may_answer, _begun) = held(&at);
         let config = ClientConfig::default().call_timeout(Duration::from_secs(1));
-        let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
+        let client = AsyncClient::connect_with(server.endpoint().clone(), config).wait().expect("a connection");
         executor().block_on(async {
             let within = Options::default().deadline(Duration::from_millis(5));
             let end = client.call_with(b"a deadline", within).await;
@@ -212,7 +212,7 @@ fn one_that_finds_no_room_in_time_ends_too_and_was_not_executed() {
     let _watchdog = Watchdog::new("no room in time");
     let (server, may_answer, begun) = held(&endpoint("no-room"));
     let config = ClientConfig::default().slots(2).call_timeout(Duration::from_secs(1));
-    let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
+    let client = AsyncClient::connect_with(server.endpoint().clone(), config).wait().expect("a connection");
     executor().block_on(async {
         let calls: Vec<_> = (0..5_u8)
             .map(|at| {
@@ -249,7 +249,7 @@ fn what_is_refused_is_tried_again_while_its_task_sleeps() {
         let server = Server::bind(&at).config(config).serve(boxed(service)).expect("a server");
         let mut config = patient_client().slots(64);
         config.retry = RetryPolicy::BackOff { first: Span::from_us(500), factor: 1, attempts: u32::MAX, seed: 1 };
-        let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
+        let client = AsyncClient::connect_with(server.endpoint().clone(), config).wait().expect("a connection");
         let client = client.poll_for(Span::ZERO);
         executor().block_on(async {
             let calls: Vec<_> = (0..32_u8)
@@ -274,7 +274,7 @@ fn a_server_that_stops_is_an_error_for_those_that_sleep() {
     for at in everywhere("stops") {
         let (server, may_answer, begun) = held(&at);
         let config = ClientConfig::default().transmissions_max(3).call_timeout(PATIENCE);
-        let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
+        let client = AsyncClient::connect_with(server.endpoint().clone(), config).wait().expect("a connection");
         let client = client.poll_for(Span::ZERO);
         executor().block_on(async {
             let asleep: Vec<_> = (0..3_u8)
@@ -400,8 +400,39 @@ fn a_call_writes_its_reply_into_the_buffer_that_it_is_given() {
 
 #[test]
 fn the_endpoint_is_checked_as_for_any_client() {
-    assert!(AsyncClient::connect("shm://nobody-serves-here").is_err());
-    assert!(AsyncClient::connect("http://example").is_err());
+    assert!(AsyncClient::connect("shm://nobody-serves-here").wait().is_err());
+    assert!(AsyncClient::connect("http://example").wait().is_err());
     let outside = Endpoint::Udp(([192, 0, 2, 1], 7400).into());
-    assert!(AsyncClient::connect(outside).is_err(), "another machine, and no key");
+    assert!(AsyncClient::connect(outside).wait().is_err(), "another machine, and no key");
+}
+
+#[test]
+fn a_task_sleeps_while_it_connects_and_may_be_dropped_meanwhile() {
+    let _watchdog = Watchdog::new("connecting");
+    for at in everywhere("connecting") {
+        let server = Server::bind(&at).config(roomy()).serve(echo).expect("a server");
+        let at = server.endpoint().clone();
+        let (woken, mut connecting) = (Arc::<Woken>::default(), AsyncClient::connect(at.clone()));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(Pin::new(&mut connecting).poll(&mut cx).is_pending());
+        let waker = Waker::from(woken.clone());
+        // The last waker counts.
+        let mut polled = Pin::new(&mut connecting).poll(&mut Context::from_waker(&waker));
+        if polled.is_pending() {
+            wait_until("the task to be woken", || (woken.times() > 0).then_some(()));
+            polled = Pin::new(&mut connecting).poll(&mut cx);
+        }
+        assert!(matches!(polled, Poll::Ready(Ok(_))), "{polled:?}");
+        let mut dropped = AsyncClient::connect(at.clone());
+        assert!(Pin::new(&mut dropped).poll(&mut cx).is_pending());
+        drop(dropped);
+        let reply = executor().block_on(async {
+            let client = AsyncClient::connect(at).await.expect("a connection");
+            client.call(b"connected").await
+        });
+        assert_eq!(reply, Ok(b"connected".to_vec()));
+        server.stop();
+    }
+    let nobody = executor().block_on(AsyncClient::connect("shm://nobody-serves-here"));
+    assert!(nobody.is_err(), "{nobody:?}");
 }

@@ -39,7 +39,8 @@ fn clients_that_nothing_comes_for_cost_no_time() {
     });
     let server = Server::bind(&name).config(config).serve(service).expect("a server");
     let config = ClientConfig::default().slots(2).call_timeout(Duration::from_secs(600));
-    let connect = || AsyncClient::connect_with(&*name, config.clone()).expect("a connection").poll_for(Span::ZERO);
+    let connect =
+        || AsyncClient::connect_with(&*name, config.clone()).wait().expect("a connection").poll_for(Span::ZERO);
     let _silent: Vec<_> = (0..CLIENTS).map(|_| connect()).collect();
     let waiting: Vec<_> = (0..CLIENTS).map(|_| connect()).collect();
     let mut calls: Vec<_> = waiting.iter().map(|client| client.call(b"long")).collect();

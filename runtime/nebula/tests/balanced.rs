@@ -348,7 +348,7 @@ fn tasks_call_several_servers_too() {
     let _watchdog = Watchdog::new("tasks and several servers");
     let names = [endpoint("balanced-task-a"), endpoint("balanced-task-b")];
     let [(one, one_executed), (other, other_executed)] = names.each_ref().map(|name| counting(name));
-    let client = AsyncClient::connect_with(&names.join(","), balanced(Balance::RoundRobin)).expect("a client");
+    let client = AsyncClient::connect_with(&names.join(","), balanced(Balance::RoundRobin)).wait().expect("a client");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
     let harmless = Options::default().idempotent(true);
     let call = |calls: u32, polls: bool| {

@@ -54,7 +54,7 @@ fn a_process_that_is_started_keeps_no_descriptor_of_servers_and_clients() {
     let &Endpoint::Udp(address) = udp.endpoint() else { panic!("a udp endpoint") };
     let at = [name.clone(), format!("udp://{address}")];
     let mut clients: Vec<_> = at.iter().map(|at| Client::connect(at).expect("a client")).collect();
-    let tasks: Vec<_> = at.iter().map(|at| AsyncClient::connect(at).expect("a client")).collect();
+    let tasks: Vec<_> = at.iter().map(|at| AsyncClient::connect(at).wait().expect("a client")).collect();
     let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
     for client in &tasks {
         assert_eq!(executor.block_on(client.call(b"awaited")).as_deref(), Ok(&b"awaited"[..]));

@@ -164,7 +164,8 @@ fn tasks_that_sleep_are_told_that_their_server_was_killed() {
     let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("an executor");
     for kind in ["inline", "threaded"] {
         let mut server = serve_elsewhere(TEST, &name, kind);
-        let client = AsyncClient::connect_with(&name, patient().slots(8)).expect("a connection").poll_for(Span::ZERO);
+        let client =
+            AsyncClient::connect_with(&name, patient().slots(8)).wait().expect("a connection").poll_for(Span::ZERO);
         executor.block_on(async {
             assert_eq!(client.call(b"warm").await, Ok(b"warm".to_vec()));
             // More calls than there is room for, so some wait for room.

@@ -389,7 +389,7 @@ fn a_handler_calls_another_server_and_replies_when_that_has() {
         let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
         let executor = executor.expect("an executor");
         let (backend, tasks) =
-            (AsyncClient::connect(back.endpoint().clone()).expect("a connection"), executor.handle().clone());
+            (AsyncClient::connect(back.endpoint().clone()).wait().expect("a connection"), executor.handle().clone());
         let service = move |request: &[u8], reply: &mut Reply<'_>| {
             let (request, later) = (request.to_vec(), reply.later().expect("later_max is set"));
             let call = backend.call(request);
@@ -403,7 +403,7 @@ fn a_handler_calls_another_server_and_replies_when_that_has() {
         let front = Server::bind(&front_at).config(config(32, |_| ())).serve(boxed(service)).expect("a server");
         // It outlasts the handler's call, and so learns of that call's end.
         let patient = ClientConfig::default().call_timeout(PATIENCE);
-        let asks = AsyncClient::connect_with(front.endpoint().clone(), patient).expect("a connection");
+        let asks = AsyncClient::connect_with(front.endpoint().clone(), patient).wait().expect("a connection");
         executor.block_on(async {
             let tasks: Vec<_> = (0..16_u8)
                 .map(|task| {

@@ -90,7 +90,7 @@ fn allocations_of(name: &str, rpcs: u64, mut turn: impl FnMut()) -> u64 {
 fn allocations_of_awaited(name: &str, calls: u64, poll_for: Span, mut turn: impl FnMut()) -> u64 {
     // It sleeps during the warm-up, which makes room for wakers. The thread that wakes tasks makes
     // that room on first use, and is not counted.
-    let mut client = AsyncClient::connect(name).expect("a connection").poll_for(Span::ZERO);
+    let mut client = AsyncClient::connect(name).wait().expect("a connection").poll_for(Span::ZERO);
     let mut buffer = Vec::with_capacity(64);
     let mut cx = Context::from_waker(Waker::noop());
     let mut call = |client: &AsyncClient, number: u64| {

@@ -17,7 +17,7 @@ fn executor() -> Runtime {
 
 fn connect(server: &RunningServer) -> AsyncClient {
     let config = patient_client().slots(128);
-    AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection")
+    AsyncClient::connect_with(server.endpoint().clone(), config).wait().expect("a connection")
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn executor() -> tokio::runtime::Runtime {
 }
 
 fn connect(server: &RunningServer) -> AsyncClient {
-    AsyncClient::connect_with(server.endpoint().clone(), patient_client().slots(4)).expect("a connection")
+    AsyncClient::connect_with(server.endpoint().clone(), patient_client().slots(4)).wait().expect("a connection")
 }
 
 #[test]

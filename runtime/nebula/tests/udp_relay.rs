@@ -85,7 +85,7 @@ fn tasks_that_sleep_over_a_bad_link_get_their_replies() {
         Relay::start(address, Link { lost: 100, doubled: 20, held_back: 100, changed: 10, ..Link::default() }, 5);
     let mut config = patient_client().slots(8);
     config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed: 5 };
-    let client = AsyncClient::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
+    let client = AsyncClient::connect_with(&format!("udp://{}", relay.address), config).wait().expect("a client");
     let client = client.poll_for(Span::ZERO);
     let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("an executor");
     executor.block_on(async {

@@ -119,7 +119,7 @@ impl<C: Clone + Send + 'static> Inner<C> {
     fn try_connect(&self) -> Result<C, ConnectError> {
         // Cores are few here, and those that are called need them: a call sleeps at once.
         let config = ClientConfig::default().deadline(PATIENCE);
-        let client = AsyncClient::connect_with(self.endpoint.as_str(), config)?;
+        let client = AsyncClient::connect_with(self.endpoint.as_str(), config).wait()?;
         let client = client.poll_for(Duration::ZERO).refuse_when_full();
         (self.over)(client.into())
     }

@@ -28,10 +28,7 @@ impl Clients {
             return Ok(client);
         }
         let failed = |cause: String| CarryError::Unreachable { endpoint: endpoint.to_owned(), cause };
-        let (to, config) = (endpoint.to_owned(), self.config.clone());
-        // Connecting blocks its thread.
-        let connected = tokio::task::spawn_blocking(move || AsyncClient::connect_with(&to, config)).await;
-        let connected = connected.map_err(|error| failed(error.to_string()))?;
+        let connected = AsyncClient::connect_with(endpoint, self.config.clone()).await;
         let client = connected.map_err(|error| failed(error.to_string()))?.poll_for(Span::ZERO);
         self.clients.lock().unwrap_or_else(PoisonError::into_inner).insert(endpoint.to_owned(), client.clone());
         Ok(client)

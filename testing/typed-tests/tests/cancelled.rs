@@ -146,7 +146,7 @@ fn handlers_are_told_the_deadline_of_a_single_rpc_and_of_a_tasks_call() {
         }
         assert_eq!(told.recv_timeout(WAIT_MAX), Ok(true), "{endpoint}");
         let client =
-            OtherAsyncClient::connect_with(server.endpoint(), ClientConfig::default().deadline(short)).unwrap();
+            OtherAsyncClient::connect_with(server.endpoint(), ClientConfig::default().deadline(short)).wait().unwrap();
         while slow.begun.load(Ordering::Acquire) == 1 {
             let mut call = pin!(client.add(&pair));
             while call.as_mut().poll(&mut task::Context::from_waker(Waker::noop())).is_pending() {

@@ -52,15 +52,15 @@ fn tasks_call_methods_over_both_transports() {
         .slo(Span::from_secs(3600))
         .service_mean(Span::from_secs(1));
     let shm = Server::bind(&endpoint).config(config.clone()).serve(EveryServer(EveryService)).unwrap();
-    many_calls_share_a_connection(&EveryAsyncClient::connect(&endpoint).unwrap());
-    let wrong = OtherAsyncClient::connect(&endpoint).unwrap_err();
+    many_calls_share_a_connection(&EveryAsyncClient::connect(&endpoint).wait().unwrap());
+    let wrong = OtherAsyncClient::connect(&endpoint).wait().unwrap_err();
     assert!(matches!(wrong, ConnectError::NotServed { service: "tests.every.Other" }), "{wrong}");
     shm.stop();
     let key = Key::random().unwrap();
     let udp = Server::bind("udp://127.0.0.1:0").config(config).key(key.clone());
     let udp = udp.serve(EveryServer(EveryService)).unwrap();
     let config = ClientConfig::default().key(key);
-    many_calls_share_a_connection(&EveryAsyncClient::connect_with(udp.endpoint(), config).unwrap());
+    many_calls_share_a_connection(&EveryAsyncClient::connect_with(udp.endpoint(), config).wait().unwrap());
     udp.stop();
 }
 
@@ -69,7 +69,7 @@ fn tasks_read_streams_to_their_end_or_an_error() {
     let endpoint = endpoint("task-streams");
     let config = nebula::ServerConfig::default().inline(false).mtu_bytes(576).reply_bytes_max(256);
     let server = Server::bind(&endpoint).config(config).serve(EveryServer(EveryService)).unwrap();
-    let client = EveryAsyncClient::connect(&endpoint).unwrap();
+    let client = EveryAsyncClient::connect(&endpoint).wait().unwrap();
     let read = |below: u64, fail_at: u64| {
         let client = &client;
         async move {
@@ -141,7 +141,7 @@ fn a_sum_is_the_same_for_tasks_and_for_threads() {
     let endpoint = endpoint("both");
     let server = Server::bind(&endpoint).inline(false).serve(OtherServer(Adder)).unwrap();
     let request = Pair { a: 20.into(), b: 22.into() };
-    let client = OtherAsyncClient::connect(&endpoint).unwrap();
+    let client = OtherAsyncClient::connect(&endpoint).wait().unwrap();
     assert_eq!(all([client.add(&request)]), [OtherClient::connect(&endpoint).unwrap().add(&request)]);
     server.stop();
 }

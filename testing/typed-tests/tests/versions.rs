@@ -156,7 +156,7 @@ fn a_server_that_comes_back_with_another_schema_is_not_misread() {
     let endpoint = first.endpoint().clone();
     let clients = || base::StoreClient::connect(&endpoint).unwrap();
     let (mut calling, mut submitting, mut idle) = (clients(), clients(), clients());
-    let task = base::StoreAsyncClient::connect(&endpoint).unwrap();
+    let task = base::StoreAsyncClient::connect(&endpoint).wait().unwrap();
     let request = base::GetRequest { key: 21.into(), ..Default::default() };
     for client in [&mut calling, &mut submitting] {
         assert_eq!(client.get(&request).unwrap().value.get(), 42);
@@ -217,7 +217,7 @@ fn of_several_servers_only_those_get_rpcs_whose_schema_fits() {
         assert_eq!(client.get(&request).map(|reply| reply.value.get()), Ok(42));
     }
     // Those of tasks too, and while calls are outstanding.
-    let client = base::StoreAsyncClient::connect_with(&*endpoints, config()).unwrap();
+    let client = base::StoreAsyncClient::connect_with(&*endpoints, config()).wait().unwrap();
     let call = || super::tasks::all([client.get(&request)]).pop().unwrap().map(|reply| reply.value.get());
     assert!((0..30).all(|_| call() == Ok(42)));
     let error = base::StoreClient::connect_with(&*named(&["reencoded", "retyped"]), config()).unwrap_err();

@@ -413,19 +413,19 @@ pub struct {name}AsyncClient {{
 }}
 #[allow(dead_code)]
 impl {name}AsyncClient {{
-    /// Connects to the server at `endpoint`, and compares its schema with this client's. This
-    /// blocks the thread.
-    pub fn connect(endpoint: impl ::nebula::IntoEndpoints) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
+    /// Connects to the server at `endpoint`, and compares its schema with this client's: await it, or
+    /// [`wait`](::nebula::Connecting::wait) for it.
+    pub fn connect(endpoint: impl ::nebula::IntoEndpoints) -> ::nebula::Connecting<Self, {TYPED}::ConnectError> {{
         Self::connect_with(endpoint, ::core::default::Default::default())
     }}
     /// As [`connect`](Self::connect), with the caller's configuration.
     pub fn connect_with(
         endpoint: impl ::nebula::IntoEndpoints,
         config: ::nebula::ClientConfig,
-    ) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
-        Self::over({TYPED}::AsyncChannel::connect_with(endpoint, config)?)
+    ) -> ::nebula::Connecting<Self, {TYPED}::ConnectError> {{
+        {TYPED}::AsyncChannel::connect_with(endpoint, config, Self::over)
     }}
-    /// A client over a connection that others share.
+    /// A client over a connection that others share. This blocks the thread for a round trip.
     pub fn over(channel: {TYPED}::AsyncChannel) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
         channel.check(&{info})?;
         Ok(Self {{ channel }})

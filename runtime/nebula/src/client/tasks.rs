@@ -15,12 +15,14 @@
 mod by_ticket;
 mod call;
 mod calls;
+mod connecting;
 mod driver;
 mod shared;
 #[cfg(feature = "tower")]
 mod tower;
 
 pub use call::Call;
+pub use connecting::Connecting;
 
 use crate::client::error::ConnectError;
 use crate::config::client::{ClientConfig, Options};
@@ -67,9 +69,11 @@ const POLL_FOR: Span = Span::from_us(20);
 /// # }
 /// let name = format!("shm://doc-async-{}", std::process::id());
 /// let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
-/// let client = AsyncClient::connect(&name)?;
 /// // With any executor:
-/// let reply = block_on(async { client.call(b"hello").await })?;
+/// let reply = block_on(async {
+///     let client = AsyncClient::connect(&name).await?;
+///     Ok::<_, Box<dyn std::error::Error>>(client.call(b"hello").await?)
+/// })?;
 /// assert_eq!(reply, b"hello");
 /// # server.stop();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -83,12 +87,12 @@ pub struct AsyncClient {
 }
 
 impl AsyncClient {
-    /// Connects to the server at `endpoint`. Blocks the thread until the server has answered.
+    /// Connects to the server at `endpoint`: await it, or [`wait`](Connecting::wait) for it.
     ///
     /// # Errors
     ///
     /// As [`Client::connect`](crate::Client::connect).
-    pub fn connect(endpoint: impl IntoEndpoints) -> Result<Self, ConnectError> {
+    pub fn connect(endpoint: impl IntoEndpoints) -> Connecting<Self, ConnectError> {
         Self::connect_with(endpoint, ClientConfig::default())
     }
 
@@ -98,11 +102,13 @@ impl AsyncClient {
     /// # Errors
     ///
     /// As [`connect`](Self::connect).
-    #[expect(clippy::needless_pass_by_value, reason = "as `Client::connect_with`")]
-    pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
-        let shared = Shared::connect(endpoint.into_endpoints()?, &config)?;
-        let poll_for = shared.ticks_of(POLL_FOR);
-        Ok(Self { shared, full: WhenFull::Wait, poll_for })
+    pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Connecting<Self, ConnectError> {
+        let endpoints = endpoint.into_endpoints();
+        Connecting::new(move || {
+            let shared = Shared::connect(endpoints?, &config)?;
+            let poll_for = shared.ticks_of(POLL_FOR);
+            Ok(Self { shared, full: WhenFull::Wait, poll_for })
+        })
     }
 
     /// Connects to several servers over networks of the caller's, in the order of their numbers.

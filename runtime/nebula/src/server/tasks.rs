@@ -40,7 +40,7 @@ impl Server {
     ///     tokio::time::sleep(Duration::from_millis(1)).await;
     ///     request
     /// })?;
-    /// assert_eq!(AsyncClient::connect(&name)?.call(b"hello").await?, b"hello");
+    /// assert_eq!(AsyncClient::connect(&name).await?.call(b"hello").await?, b"hello");
     /// # server.stop();
     /// # Ok(())
     /// # })

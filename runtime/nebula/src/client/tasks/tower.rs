@@ -19,9 +19,9 @@ use tower_service::Service;
 ///
 /// let name = format!("shm://doc-tower-{}", std::process::id());
 /// let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
-/// let client = AsyncClient::connect(&name)?;
-/// let mut limited = ServiceBuilder::new().concurrency_limit(8).timeout(Duration::from_secs(1)).service(client);
 /// let executor = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+/// let client = executor.block_on(AsyncClient::connect(&name))?;
+/// let mut limited = ServiceBuilder::new().concurrency_limit(8).timeout(Duration::from_secs(1)).service(client);
 /// let reply = executor.block_on(async { limited.ready().await?.call(b"hello".to_vec()).await })?;
 /// assert_eq!(reply, b"hello");
 /// # server.stop();
