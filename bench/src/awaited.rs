@@ -190,7 +190,7 @@ fn calls(transport: &str, endpoint: &str, wake_up: f64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// RPCs a second of as many tasks on one thread, beside what else can be had there.
+/// RPCs a second of as many tasks on one thread, beside what else is possible there.
 fn at_once() -> Result<(), Failure> {
     child::pin_client()?;
     let at = format!("shm://bench-tasks-{}", std::process::id());

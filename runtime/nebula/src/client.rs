@@ -100,7 +100,7 @@ pub struct Client {
 pub struct Awaited<'c> {
     /// Readable once something may have ended. Only the client reads it.
     pub descriptor: BorrowedFd<'c>,
-    /// How long the client can rest even if nothing comes; `None` for ever. RPCs that are submitted
+    /// How long the client can rest even if nothing comes; `None` without limit. RPCs submitted
     /// meanwhile may need it earlier.
     pub within: Option<Span>,
 }
@@ -435,17 +435,16 @@ impl Client {
         self.link.wait(timeout.into())
     }
 
-    /// Takes all that has ended, as [`take_all`](Self::take_all) does. If nothing had, it returns what
-    /// an event loop of the caller's is to wait for, and then calls this again: for a client with
-    /// [`Wait::Block`], whose servers wake it.
+    /// Takes all that has ended, as [`take_all`](Self::take_all) does. If nothing had, it returns
+    /// what an event loop of the caller's is to wait for, before it calls this again: for a client
+    /// with [`Wait::Block`], whose servers wake it.
     ///
-    /// `None` if `visit` was called, or if there is nothing to sleep on: the client polls, or is one
-    /// of several servers that are not connected.
+    /// `None` if `visit` was called, or if there is nothing to sleep on: the client polls.
     ///
     /// # Cost
     ///
-    /// Over shared memory a look at each outstanding RPC, or two before sleep, and a system call for
-    /// the wake-ups that have come.
+    /// Over shared memory a look at each outstanding RPC, or two before sleep, and two system calls
+    /// for the wake-ups that have come.
     ///
     /// # Examples
     ///

@@ -59,7 +59,7 @@ fn a_handler_that_panics_or_is_dropped_by_its_runtime_ends_its_rpc_unanswered() 
     let (executor, short_lived) = (executor(), executor());
     let handler = |request: Vec<u8>| async move {
         assert_ne!(request, b"panic");
-        if request == b"for ever" {
+        if request == b"without end" {
             std::future::pending::<()>().await;
         }
         request
@@ -73,7 +73,7 @@ fn a_handler_that_panics_or_is_dropped_by_its_runtime_ends_its_rpc_unanswered() 
     assert_eq!(executor.block_on(client.call(b"then another")).as_deref(), Ok(&b"then another"[..]));
     let waits = executor.spawn({
         let client = client.clone();
-        async move { client.call(b"for ever").await }
+        async move { client.call(b"without end").await }
     });
     // The next reply shows that the one before has begun: one worker takes them in their order.
     assert!(executor.block_on(client.call(b"begun")).is_ok());

@@ -413,8 +413,8 @@ pub struct {name}AsyncClient {{
 }}
 #[allow(dead_code)]
 impl {name}AsyncClient {{
-    /// Connects to the server at `endpoint`, and compares its schema with this client's: await it, or
-    /// [`wait`](::nebula::Connecting::wait) for it.
+    /// Connects to the server at `endpoint`, and compares its schema with this client's: await it,
+    /// or [`wait`](::nebula::Connecting::wait) for it.
     pub fn connect(endpoint: impl ::nebula::IntoEndpoints) -> ::nebula::Connecting<Self, {TYPED}::ConnectError> {{
         Self::connect_with(endpoint, ::core::default::Default::default())
     }}

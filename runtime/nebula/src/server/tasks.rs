@@ -6,8 +6,8 @@ use crate::rpc::reply::Reply;
 use tokio::runtime::Handle;
 
 impl Server {
-    /// Serves with a handler that returns a future, which runs as a task of the `tokio` runtime that
-    /// this is called in; its output is the reply. Needs the feature `tokio`.
+    /// Serves with a handler that returns a future, which runs as a task of the `tokio` runtime
+    /// that this is called in; its output is the reply. Needs the feature `tokio`.
     ///
     /// The worker begins the future and goes on to the next request, so that RPCs wait at the same
     /// time. Unless [`later_max`](crate::ServerConfig::later_max) is set, a worker has as many RPCs
@@ -36,7 +36,8 @@ impl Server {
     /// # let executor = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     /// # executor.block_on(async {
     /// let name = format!("shm://doc-serve-async-{}", std::process::id());
-    /// let server = Server::bind(&name).slo(Duration::from_secs(1)).serve_async(|request: Vec<u8>| async move {
+    /// let server = Server::bind(&name).slo(Duration::from_secs(1));
+    /// let server = server.serve_async(|request: Vec<u8>| async move {
     ///     tokio::time::sleep(Duration::from_millis(1)).await;
     ///     request
     /// })?;

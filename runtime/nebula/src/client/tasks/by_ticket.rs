@@ -8,7 +8,7 @@ const NEAR: usize = 256;
 const NOBODY: u32 = u32::MAX;
 
 /// Tickets of a client are consecutive, and those outstanding mostly lie within its slots. So each
-/// has a place of its own; one whose place is taken is in a hash table.
+/// has its own place; one whose place is taken is in a hash table.
 #[derive(Debug)]
 pub(super) struct ByTicket {
     near: Box<[(u64, u32); NEAR]>,

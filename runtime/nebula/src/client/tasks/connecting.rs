@@ -10,8 +10,8 @@ type Make<T, E> = Box<dyn FnOnce() -> Result<T, E> + Send>;
 
 /// A client that connects: await it, or [wait](Self::wait) for it where there is no executor.
 ///
-/// Awaited, it connects on a thread of its own, so that it blocks no thread of the executor. Dropped
-/// meanwhile, it disconnects once it has connected.
+/// Awaited, it connects on a new thread, so that it blocks none of the executor's. If dropped then,
+/// it disconnects once it has connected.
 #[must_use = "nothing is connected before it is awaited"]
 pub struct Connecting<T, E> {
     make: Option<Make<T, E>>,
