@@ -413,3 +413,28 @@ fn two_choices_are_two_different_servers() {
     servers.begin(3);
     assert!((0..10_000).all(|key| servers.pick(START, key, all_but(&[0, 2, 4])) == Some(1)));
 }
+
+#[test]
+fn a_server_is_late_when_the_client_says_so_before_its_rpc_ends() {
+    let mut servers = servers(2, Balance::PowerOfTwo, 1);
+    for late in 0..4 {
+        assert!(!servers.rests(START, 0), "{late} late");
+        servers.begin(0);
+        servers.be_late(START, 0);
+        // Another server has answered it.
+        servers.end(START, 0, ServerEnd::Withdrawn);
+    }
+    assert!(servers.rests(START, 0));
+}
+
+#[test]
+fn a_client_without_room_is_no_sign_of_life_of_a_server() {
+    let mut servers = servers(2, Balance::PowerOfTwo, 1);
+    servers.lose(START, 0);
+    servers.begin(0);
+    servers.end(START, 0, ServerEnd::Unsent);
+    assert!(servers.is_lost(0));
+    servers.begin(0);
+    servers.end(START, 0, ServerEnd::Refused);
+    assert!(!servers.is_lost(0));
+}

@@ -7,6 +7,7 @@
 mod answers;
 mod async_calls;
 mod balanced;
+mod brown_outs;
 mod cancel;
 mod containers;
 mod darc;

@@ -595,7 +595,7 @@ fn say_health(
         Err(ServerEnd::Late | ServerEnd::Lost) => rpcs.servers.lose(now, server),
         // It is alive, and overloaded.
         Err(ServerEnd::Answered | ServerEnd::Refused) => rpcs.servers.find(server),
-        Err(ServerEnd::Withdrawn) => {}
+        Err(ServerEnd::Unsent | ServerEnd::Withdrawn) => {}
     }
 }
 
