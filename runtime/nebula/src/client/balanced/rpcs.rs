@@ -355,6 +355,20 @@ impl Rpcs {
         self.backups_at = next.map(|at| at.max(now + BACKUPS_EVERY));
     }
 
+    /// Gives RPCs that are at `server` alone to one more each: the connection has broken.
+    #[cold]
+    #[expect(clippy::cast_possible_truncation, reason = "a place")]
+    pub(super) fn back_up_from(&mut self, now: Timestamp, server: u16) {
+        for place in 0..self.entries.len() {
+            if let [copy] = &mut self.entries[place].copies[..]
+                && copy.server == server
+            {
+                copy.is_late = true;
+                self.send_spare(now, place as u32);
+            }
+        }
+    }
+
     /// The servers where an RPC is have had their time.
     fn be_late(&mut self, now: Timestamp, place: usize) {
         for copy in self.entries[place].copies.iter_mut().filter(|copy| !copy.is_late) {
