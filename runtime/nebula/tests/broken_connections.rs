@@ -7,16 +7,16 @@ use crate::support::sim_net::{Link, Network, SimWire};
 use crate::support::{endpoint, lasting_udp_endpoint, unhurried_config};
 use nebula::net::{Environment, Route, Time, Wire};
 use nebula::{
-    Balance, CallError, Client, ClientConfig, Completion, Options, Reply, RunningServer, Server, ServerConfig, Worker,
+    AsyncClient, Balance, CallError, Client, ClientConfig, Completion, Options, Reply, RunningServer, Server,
+    ServerConfig, Span, Worker,
 };
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::process::exit;
-use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const STEP_PS: u64 = 50_000_000;
@@ -201,19 +201,25 @@ fn play_victim(at: &str) -> ! {
     exit(0);
 }
 
-/// Two RPCs of a client of two servers, one at each; the one at the server that is killed is
-/// answered by the other server. No time-out of the client would end it within the test.
-fn a_killed_server_s_rpc_is_answered(test: &'static str, victim_at: &str, other_at: &str) {
+/// A server that is to be killed, another one, their endpoints, and the configuration of a client
+/// no time-out of which would end an RPC within the test.
+fn start(test: &str, victim_at: &str, other_at: &str) -> (Process, RunningServer, String, ClientConfig) {
     if let Some(words) = role() {
         play_victim(&words[0]);
     }
-    let _watchdog = Watchdog::new(test);
     let mut victim = Process::spawn(test, &[victim_at]);
     victim.wait_for("ready");
     let other = Server::bind(other_at).config(unhurried_config(|_| ())).serve(echo).expect("a server");
-    let never = ClientConfig::default().call_timeout(NEVER).transmissions_max(u32::MAX);
+    let config = ClientConfig::default().call_timeout(NEVER).transmissions_max(u32::MAX);
     let endpoints = format!("{victim_at},{}", other.endpoint());
-    let mut client = Client::connect_with(&endpoints, never.balance(Balance::RoundRobin)).expect("a client");
+    (victim, other, endpoints, config.balance(Balance::RoundRobin))
+}
+
+/// Two RPCs, one at each server; the one at the server that is killed is answered by the other.
+fn a_killed_server_s_rpc_is_answered(test: &'static str, victim_at: &str, other_at: &str) {
+    let _watchdog = Watchdog::new(test);
+    let (mut victim, other, endpoints, config) = start(test, victim_at, other_at);
+    let mut client = Client::connect_with(&endpoints, config).expect("a client");
     wait_until("both servers", || (client.call(b"who?") == Ok(b"victim")).then_some(()));
     for _ in 0..2 {
         client.submit_with(b"halt", Options::default().idempotent(true)).expect("room");
@@ -226,6 +232,39 @@ fn a_killed_server_s_rpc_is_answered(test: &'static str, victim_at: &str, other_
         assert_eq!(reply, Ok(b"halt".to_vec()));
     }
     other.stop();
+}
+
+/// The same of two tasks that sleep.
+fn a_killed_server_s_task_is_answered(test: &'static str, victim_at: &str, other_at: &str) {
+    let _watchdog = Watchdog::new(test);
+    let (mut victim, other, endpoints, config) = start(test, victim_at, other_at);
+    let client = AsyncClient::connect_with(&endpoints, config).expect("a client").poll_for(Span::ZERO);
+    let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("an executor");
+    let who = || executor.block_on(client.call(b"who?"));
+    wait_until("both servers", || (who() == Ok(b"victim".to_vec())).then_some(()));
+    let asleep = [(); 2].map(|()| {
+        let (client, harmless) = (client.clone(), Options::default().idempotent(true));
+        executor.spawn(async move { client.call_with(b"halt", harmless).await })
+    });
+    victim.wait_for("halted");
+    victim.kill();
+    for call in asleep {
+        assert_eq!(executor.block_on(call).expect("no panic"), Ok(b"halt".to_vec()));
+    }
+    other.stop();
+}
+
+#[test]
+fn over_tcp_a_sleeping_task_gets_its_answer_from_the_other_server() {
+    const TEST: &str = "broken_connections::over_tcp_a_sleeping_task_gets_its_answer_from_the_other_server";
+    let victim_at = lasting_udp_endpoint().replace("udp://", "tcp://");
+    a_killed_server_s_task_is_answered(TEST, &victim_at, "tcp://127.0.0.1:0");
+}
+
+#[test]
+fn over_shared_memory_a_sleeping_task_gets_its_answer_from_the_other_server() {
+    const TEST: &str = "broken_connections::over_shared_memory_a_sleeping_task_gets_its_answer_from_the_other_server";
+    a_killed_server_s_task_is_answered(TEST, &endpoint("broken-asleep"), &endpoint("broken-awake"));
 }
 
 #[test]
