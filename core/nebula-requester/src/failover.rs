@@ -9,6 +9,9 @@ use super::servers::{Balance, ServerSet, Servers};
 use nebula_nic::hash::Rng;
 use nebula_nic::time::{Span, Timestamp};
 
+/// A backup with less time than this would hardly be answered.
+const BACKUP_MIN: Span = Span::from_us(100);
+
 /// How an RPC, or one copy of it, has ended at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyEnd {
@@ -92,6 +95,12 @@ impl Attempts {
     pub const fn may_be_copied(&self) -> bool {
         self.is_idempotent && self.under_way == 1
     }
+
+    /// Whether one more server may get it, since those that have it do not answer.
+    #[must_use]
+    pub const fn may_be_backed_up(&self) -> bool {
+        self.is_idempotent && self.under_way > 0
+    }
 }
 
 /// Decides what follows the end of an RPC at one of several servers.
@@ -169,4 +178,31 @@ pub fn another(
     let server = servers.pick(now, key_hash, tried.union(without));
     // A full server would refuse it too.
     server.filter(|&server| tried.is_empty() || !servers.is_full(server))
+}
+
+/// How long after `elapsed` one more server gets an idempotent RPC that no server has answered:
+/// when a quarter of its deadline, half of it, and each time half of what is then `left` has
+/// passed. `None` if too little would be left.
+///
+/// A server that is well answers or refuses much sooner. So silence is a pause or a loss, and no
+/// overload to which a copy would add; and the copies are few, however many servers there are.
+#[must_use]
+pub fn backup_after(elapsed: Span, left: Span) -> Option<Span> {
+    let after = if elapsed == Span::ZERO { left / 4 } else { elapsed.min(left / 2) };
+    Some(after).filter(|&after| after >= BACKUP_MIN)
+}
+
+/// A server for one more copy of an RPC, except those `tried` and those `without`. One that would
+/// probably refuse it is better than none.
+pub fn spare(
+    servers: &mut Servers,
+    now: Timestamp,
+    key_hash: u32,
+    tried: ServerSet,
+    without: ServerSet,
+) -> Option<u16> {
+    match servers.balance() {
+        Balance::KeyHash => another(servers, now, key_hash, tried, without),
+        _ => servers.pick(now, key_hash, tried.union(without)),
+    }
 }

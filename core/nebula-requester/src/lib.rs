@@ -75,7 +75,7 @@ mod retransmit;
 mod transfer;
 
 pub use config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
-pub use failover::{After, Attempts, CopyEnd, Failover, another};
+pub use failover::{After, Attempts, CopyEnd, Failover, another, backup_after, spare};
 pub use flow::{Flow, FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
 pub use hedging::{HedgeConfig, HedgeConfigError, Hedging};
 pub use outcome::{Call, Expired, Outcome, Resend, TableFull};

@@ -125,6 +125,8 @@ pub enum ServerEnd {
     Answered,
     /// It was refused.
     Refused,
+    /// The client had no room to send it there: like a refusal, but no sign of life.
+    Unsent,
     /// It was not answered in time. The server counts as lost if most of its latest RPCs were not.
     Late,
     /// There is no connection to the server, or it is broken.
@@ -247,6 +249,21 @@ impl Server {
     fn free_if_over(&mut self) {
         if self.has_left && self.outstanding == 0 {
             *self = Self::default();
+        }
+    }
+
+    fn be_late(&mut self, now: Timestamp, draw: u64) {
+        self.late += (ONE - self.late) / LATE_WEIGHT;
+        if self.late > LATE {
+            self.lose(now, draw);
+        }
+    }
+
+    fn be_withdrawn(&mut self, now: Timestamp, draw: u64) {
+        self.withdrawn += 1;
+        if self.withdrawn >= WITHDRAWN_MAX {
+            self.withdrawn = 0;
+            self.lose(now, draw);
         }
     }
 
@@ -381,23 +398,23 @@ impl Servers {
         server.outstanding = server.outstanding.saturating_sub(1);
         match end {
             ServerEnd::Answered => server.answered(),
-            ServerEnd::Refused => server.refused(),
-            ServerEnd::Late => server.late += (ONE - server.late) / LATE_WEIGHT,
+            ServerEnd::Refused | ServerEnd::Unsent => server.refused(),
+            ServerEnd::Late => server.be_late(now, draw),
             ServerEnd::Lost => server.lose(now, draw),
-            ServerEnd::Withdrawn => server.withdrawn += 1,
+            ServerEnd::Withdrawn => server.be_withdrawn(now, draw),
         }
-        match end {
-            ServerEnd::Answered | ServerEnd::Refused => {
-                server.late -= server.late / LATE_WEIGHT;
-                (server.lost, server.withdrawn) = (0, 0);
-            }
-            _ if server.withdrawn >= WITHDRAWN_MAX || server.late > LATE => {
-                server.withdrawn = 0;
-                server.lose(now, draw);
-            }
-            ServerEnd::Late | ServerEnd::Lost | ServerEnd::Withdrawn => {}
+        if matches!(end, ServerEnd::Answered | ServerEnd::Refused) {
+            server.late -= server.late / LATE_WEIGHT;
+            (server.lost, server.withdrawn) = (0, 0);
         }
         server.free_if_over();
+    }
+
+    /// An RPC at `server` goes on, but its time for this server is over. Its end is then not
+    /// [late](ServerEnd::Late) once more.
+    pub fn be_late(&mut self, now: Timestamp, server: u16) {
+        let draw = self.rests.next();
+        self.servers[usize::from(server)].be_late(now, draw);
     }
 
     /// `server` could not be reached, without an RPC.

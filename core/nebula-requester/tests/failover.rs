@@ -5,6 +5,7 @@
 
 use nebula_nic::{Span, Timestamp};
 use nebula_requester::{After, Attempts, Balance, CopyEnd, Failover, RetryPolicy, ServerEnd, ServerSet, Servers};
+use nebula_requester::{backup_after, spare};
 
 const NOW: Timestamp = Timestamp::from_ps(0);
 const ENDS: [CopyEnd; 4] = [CopyEnd::Answered, CopyEnd::NotExecuted, CopyEnd::Impossible, CopyEnd::Unknown];
@@ -122,4 +123,33 @@ fn where_keys_have_servers_a_refusal_goes_nowhere_else_and_a_lost_server_s_keys_
         let after = failover.after(&mut lost, NOW, (&mut attempts, key), end, ServerSet::default());
         assert!(matches!(after, After::Goes(other) if other != owner), "key {key}: {after:?}");
     }
+}
+
+#[test]
+fn backups_come_after_each_quarter_of_the_deadline_and_then_each_half_of_the_rest() {
+    let (deadline, mut at, mut backups) = (Span::from_us(6400), Span::ZERO, Vec::new());
+    while let Some(after) = backup_after(at, deadline - at) {
+        at += after;
+        backups.push(at.as_ps() / Span::from_us(1).as_ps());
+    }
+    assert_eq!(backups, [1600, 3200, 4800, 5600, 6000, 6200, 6300]);
+    assert_eq!(backup_after(Span::ZERO, Span::from_us(399)), None, "too short for one");
+}
+
+#[test]
+fn a_backup_goes_where_the_rpc_is_not_and_by_key_only_if_the_key_s_server_is_left_alone() {
+    let mut tried = ServerSet::default();
+    tried.insert(0);
+    tried.insert(1);
+    assert_eq!(spare(&mut three(), NOW, 0, tried, ServerSet::default()), Some(2));
+    let mut without = ServerSet::default();
+    without.insert(2);
+    assert_eq!(spare(&mut three(), NOW, 0, tried, without), None);
+    let mut servers = Servers::new(Balance::KeyHash, 1);
+    (0..3).for_each(|name| assert!(servers.join(name).is_some()));
+    let (owner, mut tried) = (servers.pick(NOW, 7, ServerSet::default()).unwrap(), ServerSet::default());
+    tried.insert(owner);
+    assert_eq!(spare(&mut servers, NOW, 7, tried, ServerSet::default()), None);
+    servers.lose(NOW, owner);
+    assert!(spare(&mut servers, NOW, 7, tried, ServerSet::default()).is_some());
 }

@@ -386,3 +386,55 @@ fn keys_are_the_same_servers_for_clients_of_all_zones() {
         assert_eq!(here, there, "key {key}");
     }
 }
+
+/// How often each of five servers with 0 to 4 outstanding RPCs is picked.
+fn picks_by_load(weights: [u16; 5], picks: u32) -> [u32; 5] {
+    let (mut servers, mut got) = (standing(Balance::PowerOfTwo, &weights.map(|weight| (weight, false))), [0; 5]);
+    for server in 0..5 {
+        (0..server * weights[usize::from(server)]).for_each(|_| servers.begin(server));
+    }
+    for key in 0..picks {
+        got[usize::from(servers.pick(START, key, ServerSet::default()).unwrap())] += 1;
+    }
+    got
+}
+
+#[test]
+fn two_choices_are_two_different_servers() {
+    // Each of the ten pairs is as likely: the least loaded server is in four of them, and the most
+    // loaded wins in none. Draws that may be equal would give it one RPC in 25.
+    let got = picks_by_load([1; 5], 100_000);
+    for (&got, pairs) in got.iter().zip([4, 3, 2, 1, 0]) {
+        assert!(got.abs_diff(pairs * 10_000) <= pairs * 500, "{got} picks for {pairs} pairs of 10");
+    }
+    // By weight too, and with all but two excluded.
+    assert_eq!(picks_by_load([1, 2, 3, 4, 5], 100_000)[4], 0);
+    let mut servers = servers(5, Balance::PowerOfTwo, 5);
+    servers.begin(3);
+    assert!((0..10_000).all(|key| servers.pick(START, key, all_but(&[0, 2, 4])) == Some(1)));
+}
+
+#[test]
+fn a_server_is_late_when_the_client_says_so_before_its_rpc_ends() {
+    let mut servers = servers(2, Balance::PowerOfTwo, 1);
+    for late in 0..4 {
+        assert!(!servers.rests(START, 0), "{late} late");
+        servers.begin(0);
+        servers.be_late(START, 0);
+        // Another server has answered it.
+        servers.end(START, 0, ServerEnd::Withdrawn);
+    }
+    assert!(servers.rests(START, 0));
+}
+
+#[test]
+fn a_client_without_room_is_no_sign_of_life_of_a_server() {
+    let mut servers = servers(2, Balance::PowerOfTwo, 1);
+    servers.lose(START, 0);
+    servers.begin(0);
+    servers.end(START, 0, ServerEnd::Unsent);
+    assert!(servers.is_lost(0));
+    servers.begin(0);
+    servers.end(START, 0, ServerEnd::Refused);
+    assert!(!servers.is_lost(0));
+}

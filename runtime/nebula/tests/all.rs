@@ -7,6 +7,8 @@
 mod answers;
 mod async_calls;
 mod balanced;
+mod broken_connections;
+mod brown_outs;
 mod cancel;
 mod containers;
 mod darc;

@@ -24,7 +24,7 @@ use crate::config::client::{ClientConfig, HealthCheck, Options, Wait};
 use crate::config::key::Keys;
 use crate::endpoint::{Endpoint, Endpoints, Listed};
 use crate::net::{Time, Watch};
-use member::{Came, Maker, Member, Unmade, slot};
+use member::{Came, Change, Maker, Member, Unmade, slot};
 use members::Members;
 use nebula_nic::{Span, Timestamp};
 use nebula_requester::{SERVERS_MAX, ServerEnd};
@@ -222,6 +222,10 @@ impl Balanced {
             connection.close();
             return None;
         }
+        // Until it works again, its rest is followed by another one.
+        if connection.look().is_some_and(|link| link.is_broken()) && !self.rpcs.servers.rests(now, number) {
+            self.rpcs.servers.lose(now, number);
+        }
         // A server that is mostly late may be reached by another connection. The last one stays.
         if has_another && self.rpcs.servers.is_lost(number) {
             connection.lose();
@@ -354,7 +358,7 @@ impl Balanced {
         loop {
             let asked = connection.asked;
             let (link, places) = connection.link_and_places()?;
-            let Completion { ticket, result } = link.poll()?;
+            let Some(Completion { ticket, result }) = link.poll() else { break };
             let at = Outgoing { place: places[slot(ticket, places.len())], server: number(server) };
             if asked == Some(ticket) {
                 say_health(rpcs, now, at.server, health.as_ref(), result);
@@ -369,6 +373,22 @@ impl Balanced {
             if end.is_some() {
                 return end;
             }
+        }
+        self.note_breaks(now, server);
+        None
+    }
+
+    /// A connection that the kernel reports broken is no reason to wait: the server may be gone.
+    /// RPCs for which that does no harm go to another one at once, without leaving this one.
+    #[inline]
+    fn note_breaks(&mut self, now: Timestamp, server: usize) {
+        match self.connections[server].change() {
+            None => {}
+            Some(Change::Breaks) => {
+                self.rpcs.servers.lose(now, number(server));
+                self.rpcs.back_up_from(now, number(server));
+            }
+            Some(Change::Works) => self.rpcs.servers.find(number(server)),
         }
     }
 
@@ -607,7 +627,7 @@ fn say_health(
         Err(ServerEnd::Late | ServerEnd::Lost) => rpcs.servers.lose(now, server),
         // It is alive, and overloaded.
         Err(ServerEnd::Answered | ServerEnd::Refused) => rpcs.servers.find(server),
-        Err(ServerEnd::Withdrawn) => {}
+        Err(ServerEnd::Unsent | ServerEnd::Withdrawn) => {}
     }
 }
 

@@ -72,6 +72,17 @@ pub(super) trait Connection: Send + fmt::Debug {
         (waits != Span::MAX && self.is_local()).then_some(waits)
     }
 
+    /// How often the kernel has reported that the connection is broken, or that no process is at
+    /// its other end. Over shared memory every RPC ends then.
+    fn breaks(&self) -> u32 {
+        0
+    }
+
+    /// Whether it was broken and no other one in its place has been answered yet.
+    fn is_broken(&self) -> bool {
+        false
+    }
+
     fn has_several_servers(&self) -> bool {
         false
     }

@@ -271,6 +271,14 @@ impl Connection for UdpClient {
         self.session.deadline()
     }
 
+    fn breaks(&self) -> u32 {
+        self.session.breaks
+    }
+
+    fn is_broken(&self) -> bool {
+        self.session.is_broken
+    }
+
     fn slo(&self) -> Span {
         self.session.slo()
     }

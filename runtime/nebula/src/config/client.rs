@@ -118,7 +118,9 @@ pub struct Options {
     #[setters(into)]
     pub deadline: Option<Span>,
     /// Whether executing the RPC twice does no harm. With several servers another one then gets it
-    /// if its execution is unknown, or as a [hedge](ClientConfig::hedge). Default: false.
+    /// if its execution is unknown, or as a [hedge](ClientConfig::hedge). If it has a deadline too,
+    /// one more server gets it after each quarter of that without an answer, and while all are
+    /// silent or gone it is tried again until then. Default: false.
     pub idempotent: bool,
 }
 

@@ -80,8 +80,17 @@ pub(super) struct Member {
     /// An RPC was lost here: the connection closes once nothing is outstanding.
     is_lost: bool,
     pub(super) is_to_leave: bool,
+    /// Breaks of this connection that were noted, and whether it was broken then.
+    breaks: u32,
+    was_broken: bool,
     pub(super) asked: Option<Ticket>,
     pub(super) ask_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Breaks,
+    Works,
 }
 
 #[derive(Debug)]
@@ -93,8 +102,17 @@ pub(super) enum Came {
 impl Member {
     pub(super) fn new(endpoint: Option<Endpoint>, slots: u32) -> Self {
         let places = vec![0; slots as usize].into();
-        let (is_lost, is_to_leave) = (false, false);
-        Self { endpoint, state: State::Down, places, is_lost, is_to_leave, asked: None, ask_at: Timestamp::ZERO }
+        Self {
+            endpoint,
+            state: State::Down,
+            places,
+            is_lost: false,
+            is_to_leave: false,
+            breaks: 0,
+            was_broken: false,
+            asked: None,
+            ask_at: Timestamp::ZERO,
+        }
     }
 
     pub(super) fn up(link: Box<dyn Connection>, slots: u32) -> Self {
@@ -152,6 +170,7 @@ impl Member {
         Some(match thread.join() {
             Ok(Ok(link)) => {
                 (self.is_lost, self.asked) = (false, None);
+                (self.breaks, self.was_broken) = (link.breaks(), link.is_broken());
                 self.state = State::Up(link);
                 Came::Up
             }
@@ -176,6 +195,20 @@ impl Member {
 
     pub(super) fn close(&mut self) {
         (self.state, self.is_lost, self.asked) = (State::Down, false, None);
+    }
+
+    /// Whether the connection has broken since the last look, or works again.
+    pub(super) fn change(&mut self) -> Option<Change> {
+        let link = self.look()?;
+        let (breaks, is_broken) = (link.breaks(), link.is_broken());
+        let was_broken = std::mem::replace(&mut self.was_broken, is_broken);
+        if std::mem::replace(&mut self.breaks, breaks) != breaks {
+            Some(Change::Breaks)
+        } else if was_broken && !is_broken {
+            Some(Change::Works)
+        } else {
+            None
+        }
     }
 }
 

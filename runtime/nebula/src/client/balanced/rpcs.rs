@@ -6,7 +6,7 @@ use crate::client::ticket::Ticket;
 use crate::config::client::{ClientConfig, Options};
 use nebula_nic::{NackReason, Span, Timestamp};
 use nebula_requester::{After, Attempts, CopyEnd, Failover, HedgeConfigError, Hedging, ServerEnd, ServerSet, Servers};
-use nebula_requester::{OUTSTANDING_MAX, another};
+use nebula_requester::{OUTSTANDING_MAX, another, backup_after, spare};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -19,10 +19,20 @@ struct Entry {
     attempts: Attempts,
     begun: Timestamp,
     until: Option<Timestamp>,
-    /// The servers where it is outstanding, and its ticket there.
-    copies: [Option<(u16, Ticket)>; 2],
+    /// When one more server gets it.
+    backup_at: Option<Timestamp>,
+    copies: Vec<Copy>,
     /// Its end unless an answer arrives: that its execution is unknown, if any copy's is.
     error: Option<CallError>,
+}
+
+/// An RPC is outstanding at a server, by its ticket there.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    server: u16,
+    there: Ticket,
+    /// Its time for this server alone is over, and the server counted as late for it.
+    is_late: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +51,9 @@ pub(super) struct Rpcs {
     entries: Vec<Entry>,
     free: Vec<u32>,
     timers: BinaryHeap<Reverse<(Timestamp, u64)>>,
+    /// No RPC's backup is due before. Most RPCs end long before theirs, so that a look at all of
+    /// them now and then costs less than a timer each.
+    backups_at: Option<Timestamp>,
     pub(super) outgoing: VecDeque<Outgoing>,
     pub(super) withdrawn: Vec<(u16, Ticket)>,
     ended: VecDeque<(Ticket, CallError)>,
@@ -51,6 +64,8 @@ pub(super) struct Rpcs {
 /// The end of an RPC, with the bytes of its reply in [`Rpcs::reply`].
 pub(super) type End = (Ticket, Result<usize, CallError>);
 
+/// RPCs that are to get a backup within this time get it together.
+const BACKUPS_EVERY: Span = Span::from_ms(1);
 /// After this time an RPC that no server could get is tried again.
 const TRY_AGAIN: Span = Span::from_ms(1);
 
@@ -66,6 +81,7 @@ impl Rpcs {
             entries: (0..slots).map(|_| Entry::default()).collect(),
             free: (0..slots).rev().collect(),
             timers: BinaryHeap::new(),
+            backups_at: None,
             outgoing: VecDeque::new(),
             withdrawn: Vec::new(),
             ended: VecDeque::new(),
@@ -100,6 +116,11 @@ impl Rpcs {
         entry.attempts = Attempts::new(options.idempotent);
         entry.begun = now;
         entry.until = options.deadline.map(|deadline| now + deadline);
+        entry.backup_at = None;
+        if let Some(deadline) = options.deadline.filter(|_| options.idempotent) {
+            entry.backup_at = backup_after(Span::ZERO, deadline).map(|after| now + after);
+        }
+        self.backups_at = earliest(self.backups_at, entry.backup_at);
         entry.error = None;
         Ok(place)
     }
@@ -136,10 +157,8 @@ impl Rpcs {
 
     pub(super) fn sent(&mut self, now: Timestamp, Outgoing { place, server }: Outgoing, there: Ticket) {
         let entry = &mut self.entries[place as usize];
-        let is_first = entry.copies == [None, None];
-        if let Some(free) = entry.copies.iter_mut().find(|copy| copy.is_none()) {
-            *free = Some((server, there));
-        }
+        let is_first = entry.copies.is_empty();
+        entry.copies.push(Copy { server, there, is_late: false });
         // Only the first try is hedged: a failover has been delayed already.
         if is_first && entry.begun == now && entry.options.idempotent {
             let delay = self.hedging.as_mut().and_then(Hedging::begin);
@@ -160,8 +179,8 @@ impl Rpcs {
     pub(super) fn forget(&mut self, place: u32) {
         let entry = &mut self.entries[place as usize];
         entry.ticket = None;
-        let copies = std::mem::take(&mut entry.copies);
-        self.withdrawn.extend(copies.into_iter().flatten());
+        self.outgoing.retain(|outgoing| outgoing.place != place);
+        self.withdrawn.extend(entry.copies.drain(..).map(|copy| (copy.server, copy.there)));
         self.free.push(place);
     }
 
@@ -173,16 +192,14 @@ impl Rpcs {
         result: Result<&[u8], CallError>,
     ) -> Option<End> {
         let entry = &mut self.entries[at.place as usize];
-        let copy = entry.copies.iter_mut().find(|copy| **copy == Some((at.server, there)));
-        let is_open = copy.is_some();
-        if let Some(copy) = copy {
-            *copy = None;
-        }
-        let end = result.as_ref().map_or_else(server_end, |_| ServerEnd::Answered);
+        let copy = entry.copies.iter().position(|copy| (copy.server, copy.there) == (at.server, there));
+        let copy = copy.map(|copy| entry.copies.swap_remove(copy));
+        let end = match result.as_ref().map_or_else(server_end, |_| ServerEnd::Answered) {
+            ServerEnd::Late if copy.is_some_and(|copy| copy.is_late) => ServerEnd::Withdrawn,
+            end => end,
+        };
         self.servers.end(now, at.server, end);
-        if !is_open {
-            return None;
-        }
+        copy?;
         match result {
             Ok(reply) => {
                 if let Some(hedging) = &mut self.hedging {
@@ -207,9 +224,18 @@ impl Rpcs {
         }
         let is_late = entry.until.is_some_and(|until| until <= now);
         // Another copy may be executed: its end is the RPC's, not this impossibility.
-        let waits = end == CopyEnd::Impossible && entry.copies.iter().any(Option::is_some);
+        let waits = end == CopyEnd::Impossible && !entry.copies.is_empty();
+        // Servers that refuse end it, as `retry` says. Those that are silent or gone do not while
+        // it has time.
+        let may_come_back = |error: &CallError| matches!(server_end(error), ServerEnd::Late | ServerEnd::Lost);
+        let keeps_trying = is_broken || entry.error.as_ref().is_some_and(may_come_back);
         match self.after(now, place, end) {
-            After::Waits => None,
+            After::Waits => {
+                if !is_late {
+                    self.back_up_elsewhere(now, place);
+                }
+                None
+            }
             _ if waits => None,
             After::Goes(server) if !is_late => {
                 self.outgoing.push_back(Outgoing { place, server });
@@ -221,12 +247,24 @@ impl Rpcs {
                 None
             }
             After::Over
-                if is_broken && self.entries[place as usize].attempts.may_go_on(end) && self.waits(now, place) =>
+                if keeps_trying && self.entries[place as usize].attempts.may_go_on(end) && self.waits(now, place) =>
             {
                 self.entries[place as usize].attempts.forget_tried();
                 None
             }
             After::Over | After::Goes(_) | After::Rests(_) => Some(self.gave_up(place)),
+        }
+    }
+
+    /// A backup that a server refused, or for which there was no room, goes to the next server at
+    /// once. If there is none, it is tried again soon.
+    fn back_up_elsewhere(&mut self, now: Timestamp, place: u32) {
+        let entry = &self.entries[place as usize];
+        let is_backup = entry.backup_at.is_some() && entry.copies.iter().all(|copy| copy.is_late);
+        if is_backup && !self.send_elsewhere(now, place) {
+            let entry = &mut self.entries[place as usize];
+            entry.backup_at = earliest(entry.backup_at, Some(now + TRY_AGAIN));
+            self.backups_at = earliest(self.backups_at, entry.backup_at);
         }
     }
 
@@ -279,7 +317,7 @@ impl Rpcs {
     }
 
     pub(super) fn due(&self) -> Option<Timestamp> {
-        self.timers.peek().map(|&Reverse((at, _))| at)
+        earliest(self.timers.peek().map(|&Reverse((at, _))| at), self.backups_at)
     }
 
     pub(super) fn keep_time(&mut self, now: Timestamp) {
@@ -291,6 +329,71 @@ impl Rpcs {
                 self.its_time(now, place);
             }
         }
+        if self.backups_at.is_some_and(|at| at <= now) {
+            self.back_up(now);
+        }
+    }
+
+    /// Gives RPCs that no server has answered in time to one more each.
+    #[cold]
+    fn back_up(&mut self, now: Timestamp) {
+        let mut next = None;
+        for place in 0..self.entries.len() {
+            let Entry { ticket, begun, backup_at, until, .. } = &mut self.entries[place];
+            let Some(at) = backup_at.filter(|_| ticket.is_some()) else { continue };
+            if at <= now {
+                let after = until.and_then(|until| backup_after(now - *begun, until - now));
+                *backup_at = after.map(|after| now + after);
+                next = earliest(next, *backup_at);
+                self.be_late(now, place);
+                #[expect(clippy::cast_possible_truncation, reason = "a place")]
+                self.send_spare(now, place as u32);
+            } else {
+                next = earliest(next, Some(at));
+            }
+        }
+        self.backups_at = next.map(|at| at.max(now + BACKUPS_EVERY));
+    }
+
+    /// Gives RPCs that are at `server` alone to one more each: the connection has broken.
+    #[cold]
+    #[expect(clippy::cast_possible_truncation, reason = "a place")]
+    pub(super) fn back_up_from(&mut self, now: Timestamp, server: u16) {
+        for place in 0..self.entries.len() {
+            if let [copy] = &mut self.entries[place].copies[..]
+                && copy.server == server
+            {
+                copy.is_late = true;
+                self.send_spare(now, place as u32);
+            }
+        }
+    }
+
+    /// The servers where an RPC is have had their time.
+    fn be_late(&mut self, now: Timestamp, place: usize) {
+        for copy in self.entries[place].copies.iter_mut().filter(|copy| !copy.is_late) {
+            copy.is_late = true;
+            self.servers.be_late(now, copy.server);
+        }
+    }
+
+    /// Sends one more copy of an RPC, if that does no harm: to a server where it has not been or
+    /// else, in a new round, where no copy is any more.
+    fn send_spare(&mut self, now: Timestamp, place: u32) {
+        if self.entries[place as usize].attempts.may_be_backed_up() && !self.send_elsewhere(now, place) {
+            self.entries[place as usize].attempts.forget_tried();
+            self.send_elsewhere(now, place);
+        }
+    }
+
+    /// Sends one more copy to a server of this round, if there is one.
+    fn send_elsewhere(&mut self, now: Timestamp, place: u32) -> bool {
+        let Entry { attempts, options, copies, .. } = &self.entries[place as usize];
+        let mut tried = attempts.tried();
+        copies.iter().for_each(|copy| tried.insert(copy.server));
+        let server = spare(&mut self.servers, now, options.key_hash, tried, self.shut);
+        self.outgoing.extend(server.map(|server| Outgoing { place, server }));
+        server.is_some()
     }
 
     fn its_time(&mut self, now: Timestamp, place: u32) {
@@ -330,12 +433,19 @@ impl Rpcs {
     }
 }
 
+fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    [one, other].into_iter().flatten().min()
+}
+
 pub(super) fn server_end(error: &CallError) -> ServerEnd {
     match error {
-        CallError::Fault(_) | CallError::Expired | CallError::Refused { .. } => ServerEnd::Answered,
+        CallError::Fault(_) | CallError::Refused { .. } => ServerEnd::Answered,
         CallError::Nack { .. } | CallError::Stale => ServerEnd::Refused,
-        CallError::NotSent(SubmitError::Full | SubmitError::TooLarge { .. }) => ServerEnd::Refused,
-        CallError::Cancelled | CallError::Forked | CallError::Outstanding { .. } => ServerEnd::Withdrawn,
+        CallError::NotSent(SubmitError::Full | SubmitError::TooLarge { .. }) => ServerEnd::Unsent,
+        // The connection, too, ends one that it could not send in time.
+        CallError::Expired | CallError::Cancelled | CallError::Forked | CallError::Outstanding { .. } => {
+            ServerEnd::Withdrawn
+        }
         CallError::TimedOut => ServerEnd::Late,
         CallError::ServerGone | CallError::Protocol | CallError::NotSent(_) => ServerEnd::Lost,
     }

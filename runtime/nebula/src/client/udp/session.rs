@@ -71,7 +71,9 @@ pub(super) struct Session {
     is_lossless: bool,
     transmissions_max: u32,
     /// Whether the connection has broken, which loses the packets in flight.
-    is_broken: bool,
+    pub(super) is_broken: bool,
+    /// Breaks and refusals so far.
+    pub(super) breaks: u32,
     pub(super) speaks_otherwise: bool,
     pub(super) ignored: u64,
     slots: u32,
@@ -131,6 +133,7 @@ impl Session {
             is_lossless,
             transmissions_max,
             is_broken: false,
+            breaks: 0,
             speaks_otherwise: false,
             ignored: 0,
             slots,
@@ -580,9 +583,13 @@ impl Session {
     #[cold]
     fn note_error(&mut self, kind: io::ErrorKind) {
         match kind {
-            io::ErrorKind::ConnectionRefused => self.refusals += 1,
+            io::ErrorKind::ConnectionRefused => {
+                self.refusals += 1;
+                self.breaks = self.breaks.wrapping_add(1);
+            }
             io::ErrorKind::ConnectionReset => {
                 self.is_broken = true;
+                self.breaks = self.breaks.wrapping_add(1);
                 self.handshake.ask_again(self.now);
             }
             io::ErrorKind::InvalidData => self.speaks_otherwise = true,
