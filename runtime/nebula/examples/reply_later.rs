@@ -8,7 +8,7 @@
 use nebula::{AsyncClient, LaterReply, Reply, Server, ServerConfig};
 use std::error::Error;
 use std::time::Duration;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Builder;
 
 /// Prices, by the first byte of what is asked for.
 fn price_of(request: &[u8], reply: &mut Reply<'_>) {
@@ -31,8 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let name = |what: &str| format!("shm://{what}-{}", std::process::id());
     let back = Server::bind(&name("prices")).slo(Duration::from_secs(10)).serve(price_of)?;
     let executor = Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
-    let tasks: Handle = executor.handle().clone();
-    let prices = executor.block_on(AsyncClient::connect(&name("prices")))?;
+    let (prices, tasks) = (executor.block_on(AsyncClient::connect(&name("prices")))?, executor.handle().clone());
 
     // The handler takes its reply along into a task, and is free for the next request.
     let config = ServerConfig::default().slo(Duration::from_secs(10)).later_max(60);

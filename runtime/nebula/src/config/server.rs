@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::rpc::parking::POLLED_FOR;
+use crate::rpc::parking::{POLLED_FOR, Parker};
 use derive_setters::Setters;
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::turn::PaceConfig;
@@ -44,14 +44,13 @@ const ADAPTIVE: Span = Span::from_us(50);
 pub enum IdlePolicy {
     /// It polls all the time: the lowest latency, for a whole core.
     Spin,
-    /// It polls for 50 µs, then sleeps until something arrives, if its engine runs on the worker's
-    /// thread. An idle server uses no processor time. The first RPC after a silence waits for the
-    /// thread, some 10 µs. Engines and workers on separate threads poll, yield, and after 5 ms
-    /// sleep 50 µs between polls, which takes a tenth of a core each. Under a CPU quota, where
-    /// polls would use up the time for RPCs, it is [`Block`](Self::Block) for them too.
+    /// It polls for 50 µs, then sleeps until something arrives: an idle server uses no processor
+    /// time. The first RPC after a silence waits for the threads on its way, some 10 µs each. Where
+    /// several threads share a queue (`mcs-lock`, `work-stealing`, `altocumulus`), or the kernel
+    /// lacks `membarrier`, threads poll, yield, and after 5 ms sleep 50 µs between polls, which
+    /// takes a tenth of a core each. Under a CPU quota it is [`Block`](Self::Block).
     Adaptive,
-    /// It polls for 20 µs, then sleeps until something arrives, on any thread: an RPC then costs
-    /// each thread that hands it on a look whether the next one sleeps.
+    /// It polls for 20 µs, then sleeps until something arrives.
     Block,
 }
 
@@ -315,13 +314,15 @@ impl ServerConfig {
         self.groups() == 1 && self.kind().sleeps()
     }
 
-    /// The silence after which an engine sleeps. An adaptive one does so only on the thread of its
-    /// worker: on another thread, it would look for a sleeping worker at every RPC.
-    pub(crate) fn sleeps_after(&self) -> Option<Span> {
+    /// The silence after which an engine and its workers sleep. Adaptive ones on threads of their
+    /// own do so only if that costs no RPC a fence: each is handed on with a look at a `parker`.
+    pub(crate) fn sleeps_after(&self, parker: &Parker) -> Option<Span> {
         match self.idle {
             IdlePolicy::Block => Some(POLLED_FOR),
-            IdlePolicy::Adaptive if self.kind() == Kind::Inline && self.groups() == 1 => Some(ADAPTIVE),
-            IdlePolicy::Spin | IdlePolicy::Adaptive => None,
+            IdlePolicy::Adaptive if !self.sleeps() => None,
+            IdlePolicy::Adaptive if self.kind() == Kind::Inline => Some(ADAPTIVE),
+            IdlePolicy::Adaptive => Some(ADAPTIVE).filter(|_| parker.is_cheap_to_ask()),
+            IdlePolicy::Spin => None,
         }
     }
 

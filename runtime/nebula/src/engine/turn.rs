@@ -168,7 +168,7 @@ impl<T: Transport> Engine<T> {
             pace,
             clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0, preemptions: 0 },
             rest: Rest {
-                sleeps_after: config.sleeps_after(),
+                sleeps_after: config.sleeps_after(&parts.parker),
                 spins: config.idle == IdlePolicy::Spin,
                 parker: parts.parker,
                 is_armed: false,

@@ -24,6 +24,11 @@ impl Parker {
         Ok(Self { fd, flag: WakeFlag::new() })
     }
 
+    /// Whether [`wake_if_armed`](Self::wake_if_armed) costs next to nothing while nobody sleeps.
+    pub(crate) fn is_cheap_to_ask(&self) -> bool {
+        self.flag.is_cheap_to_ask()
+    }
+
     pub(crate) fn arm(&self) {
         self.flag.arm();
     }
@@ -44,10 +49,10 @@ impl Parker {
         let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
     }
 
-    /// Sleeps until woken, or for a second.
+    /// Sleeps until woken, or for ten seconds.
     pub(crate) fn wait(&self) {
-        let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-        let _ = poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&second));
+        let most = Timespec { tv_sec: 10, tv_nsec: 0 };
+        let _ = poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&most));
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {

@@ -10,7 +10,7 @@
 
 use crate::config::error::ServeError;
 use crate::config::kind::Kind;
-use crate::config::server::{IdlePolicy, ServerConfig};
+use crate::config::server::ServerConfig;
 use crate::engine::turn::Engine;
 use crate::net::Watch;
 use crate::nic::recorder::Choice;
@@ -93,9 +93,10 @@ impl Assembly<'_> {
     fn rings(&self) -> Result<(WorkerLink, Box<dyn Source>), ServeError> {
         let (jobs, worker_jobs) = ring(self.bound as usize);
         let (worker_freed, freed) = ring(self.bound as usize);
-        let sleeps = self.config.idle == IdlePolicy::Block;
-        let parker = if sleeps { Some(Arc::new(Parker::new()?)) } else { None };
-        let parkers = parker.clone().map(|own| Parkers { own, engine: self.parker.clone() });
+        let sleeps_after = self.config.sleeps_after(self.parker);
+        let parker = sleeps_after.map(|_| Parker::new().map(Arc::new)).transpose()?;
+        let parkers = sleeps_after.zip(parker.clone());
+        let parkers = parkers.map(|(after, own)| Parkers { own, engine: self.parker.clone(), after });
         let end = Box::new(Ring::new(worker_jobs, worker_freed, parkers));
         Ok((WorkerLink { jobs: Jobs::Own(jobs), freed, parker }, end))
     }

@@ -3,7 +3,7 @@
 use super::completions::Completions;
 use super::source::Source;
 use crate::rpc::job::{Job, Served};
-use crate::rpc::parking::{POLLED_FOR, Parker};
+use crate::rpc::parking::Parker;
 use nebula_nic::Span;
 use nebula_sys::spsc::{Consumer, Producer};
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub(crate) struct Ring {
 pub(crate) struct Parkers {
     pub(crate) own: Arc<Parker>,
     pub(crate) engine: Arc<Parker>,
+    /// The silence after which the worker sleeps.
+    pub(crate) after: Span,
 }
 
 impl Ring {
@@ -49,7 +51,7 @@ impl Source for Ring {
     }
 
     fn rest(&mut self, silence: Span, stop: &AtomicBool) -> bool {
-        let Some(parkers) = self.parkers.as_ref().filter(|_| silence >= POLLED_FOR) else { return false };
+        let Some(parkers) = self.parkers.as_ref().filter(|parkers| silence >= parkers.after) else { return false };
         parkers.own.arm();
         // Once more, for RPCs given before the worker armed its parker.
         if self.jobs.is_empty() && !stop.load(Ordering::Relaxed) {
