@@ -364,6 +364,11 @@ impl ServerConfig {
         }
     }
 
+    /// The SLO that clients are told: none without a bound on the queue.
+    pub(crate) fn promised_slo(&self) -> Span {
+        if self.queueing == Queueing::SloBounded { self.slo } else { Span::ZERO }
+    }
+
     fn queue_rule(&self) -> QueueRule {
         QueueRule { slo: self.slo, workers: self.workers, in_worker_queues: self.given_max() - PER_CORE_BOUND }
     }

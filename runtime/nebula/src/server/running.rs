@@ -645,7 +645,7 @@ fn open_listener(name: &str, config: &ServerConfig, page: (Arc<SharedMemory>, La
         mtu_bytes: config.mtu_bytes,
         rpc_bytes_max: config.rpc_bytes_max,
         reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
-        slo_ps: config.slo.as_ps(),
+        slo_ps: config.promised_slo().as_ps(),
         clients_max: config.clients_max,
         rings_bytes_max: config.rings_bytes_max,
         engines: config.parts(),
