@@ -14,14 +14,23 @@
 //! queue per core, each queue is judged alone, against the bound divided by the number of cores,
 //! rounded up.
 //!
+//! However slow the service, one RPC of each active client may wait
+//! ([`queue_bound_for`](crate::Backend::queue_bound_for)): a client with one outstanding sends the
+//! next when it is answered, so such clients cannot overload a server. More than
+//! [`CLIENTS_WAITING_MAX`] are refused, so that connections never switch admission off.
+//!
 //! Next: station 4, [`recv_buffer`](crate::recv_buffer).
 
 use crate::arrival_queue::ArrivalQueue;
-use crate::dispatch::Placement;
+use crate::dispatch::{Placement, Queues};
 use crate::fair_share::FairShare;
 use crate::id::NodeId;
 use crate::time::Timestamp;
 use crate::verdict::NackReason;
+
+/// So many clients may each have an RPC waiting, whatever the service time: as many as a busy
+/// server's clients that call one RPC at a time, and few against a queue that no SLO bounds.
+pub const CLIENTS_WAITING_MAX: u32 = 64;
 
 /// The bound that an RPC's queue is judged against.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +71,19 @@ impl Admission {
         let is_kept = self.quick < self.open;
         *self = Self::new(bound, self.bound_max, self.cores).sharing(share);
         self.keep(is_kept);
+    }
+
+    /// The least bound at which one RPC of each of `clients` clients may wait, at most of
+    /// [`CLIENTS_WAITING_MAX`]: none of them is refused for its source or, with `queues`, because
+    /// all wait for one core. Cost: O(clients).
+    #[must_use]
+    pub(crate) fn bound_for(&self, share: &FairShare, clients: u32, queues: Queues) -> u32 {
+        let clients = clients.min(CLIENTS_WAITING_MAX);
+        let bound = (clients..=2 * clients).find(|&bound| share.open_here(bound) >= clients).unwrap_or(2 * clients);
+        match queues {
+            Queues::Shared => bound,
+            Queues::PerCore | Queues::Both => bound * u32::from(self.cores),
+        }
     }
 
     /// Notes whether room is kept: then the source of an RPC matters even with room for all.

@@ -438,6 +438,21 @@ impl<D: CentralDispatch> Backend<D> {
         self.admission.set_bound(&self.share, waiting);
     }
 
+    /// The bound on the queue below which one RPC of each of `clients` clients may be refused, for
+    /// [`Pace::set_floor`](crate::turn::Pace::set_floor); at most that for
+    /// [`CLIENTS_WAITING_MAX`](crate::CLIENTS_WAITING_MAX) clients. Cost: O(clients).
+    #[must_use]
+    pub fn queue_bound_for(&self, clients: u32) -> u32 {
+        self.admission.bound_for(&self.share, clients, self.dispatch.queues())
+    }
+
+    /// The sources that recently had RPCs admitted behind others, or met a queue short of room.
+    #[must_use]
+    #[inline]
+    pub const fn sources(&self) -> u32 {
+        self.share.sources()
+    }
+
     /// RPCs of any client that may wait before one is refused.
     #[must_use]
     #[inline]

@@ -199,6 +199,15 @@ impl FairShare {
         self.use_of(snid).at(self.round).rpcs()
     }
 
+    /// The sources that were counted or [noted](Self::note) in this round or in the one before,
+    /// whichever had more.
+    #[must_use]
+    #[inline(always)]
+    pub const fn sources(&self) -> u32 {
+        let (now, before) = (self.now.sources, self.before.sources);
+        if now > before { now } else { before }
+    }
+
     #[inline(always)]
     fn use_of(&self, snid: NodeId) -> Use {
         self.uses[self.source(snid) as usize]

@@ -153,7 +153,7 @@ pub mod core_set;
 pub mod hash;
 pub mod sizing;
 
-pub use admission::Admission;
+pub use admission::{Admission, CLIENTS_WAITING_MAX};
 pub use arrival_queue::ArrivalQueue;
 pub use backend::Backend;
 pub use backend::group::{Adoption, GroupConfig, GroupConfigError, Migrations};

@@ -205,9 +205,15 @@ impl QueueRule {
     #[must_use]
     pub fn bound(&self, service: Span) -> u32 {
         let workers = u32::from(self.workers);
-        let bound = queue_bound_for_slo(share_of(self.slo), service, workers).unwrap_or(0);
+        let bound = queue_bound_for_slo(self.time(), service, workers).unwrap_or(0);
         // RPCs in the workers' own queues wait too.
         bound.saturating_sub(workers * self.in_worker_queues).max(2 * workers)
+    }
+
+    /// The part of the SLO for waiting and service.
+    #[must_use]
+    pub const fn time(&self) -> Span {
+        share_of(self.slo)
     }
 }
 

@@ -94,7 +94,7 @@ fn pace_step(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<PaceSt
         queue: draw.arbitrary::<bool>()?.then_some(queue),
     };
     let (took, served) = (Span::from_ps(draw.arbitrary()?), draw.arbitrary()?);
-    Ok(match draw.int_in_range(0..=9)? {
+    Ok(match draw.int_in_range(0..=10)? {
         0 => PaceStep::Start(config),
         1 | 2 => PaceStep::EndTurn { work: draw.arbitrary()?, served, waiting: draw.arbitrary()? },
         3 => PaceStep::Idle { turns: draw.int_in_range(0..=200)? },
@@ -103,6 +103,7 @@ fn pace_step(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<PaceSt
         6 => PaceStep::LeaveOut,
         7 => PaceStep::HasRested,
         8 => PaceStep::Unfinished,
+        9 => PaceStep::Floor { bound: served },
         _ => PaceStep::BesideRefusals { ingress: took },
     })
 }
@@ -210,6 +211,8 @@ fn the_pace_of_an_engine_its_turns_and_early_drop_are_decided_again() {
         4096000000 pace turn work=64 served=32 waiting=100 -> bound=48
         4096000000 pace idle turns=15 -> -
         4096000000 pace turn work=0 served=0 waiting=0 -> bound=45
+        4096000000 pace floor bound=74 -> bound=74
+        4096000000 pace floor bound=5 -> -
         4096000000 pace ingress-took took_ps=8000000 -> together=8
         2000 long-turn start slo_ps=1000000000 -> -
         2000 long-turn end elapsed_ps=400000000 -> serves_ps=175000000
@@ -218,7 +221,7 @@ fn the_pace_of_an_engine_its_turns_and_early_drop_are_decided_again() {
         64000003000 early turn idle=0 -> pass peer=10.0.0.1:53 client=7 part=1073741823
         64000003000 early end -> pass-all"
     );
-    assert_eq!(replay_text(&log), Ok(75));
+    assert_eq!(replay_text(&log), Ok(77));
     for wrong in [
         "pace start slo_ps=1 service_ps=0 workers=1 inline=1 later=0 queue=none",
         "pace idle turns=1048577",

@@ -2,8 +2,8 @@
 //! that ignore refusals.
 
 use nebula_nic::{
-    Backend, BackendConfig, CoreId, Header, LogLine, NodeId, Policy, Sources, Span, Timestamp, TransferId, Verdict,
-    replay_text,
+    Backend, BackendConfig, CLIENTS_WAITING_MAX, CoreId, Header, LogLine, NodeId, Policy, Sources, Span, Tenants,
+    Timestamp, TransferId, Verdict, replay_text,
 };
 use std::collections::BTreeMap;
 
@@ -194,4 +194,45 @@ fn a_log_says_how_sources_are_told_apart_and_one_without_that_replays_as_before(
         assert!(nacked > 0 && log.contains("sources=") == (sources != Sources::ONE));
         assert_eq!(replay_text(&log).expect("the same decisions"), 200);
     }
+}
+
+/// A back end with the least bound for `clients` clients.
+fn backend_for(config: BackendConfig, clients: u32) -> Backend {
+    let mut backend = Backend::try_new(config).expect("possible");
+    backend.set_queue_bound(backend.queue_bound_for(clients));
+    backend
+}
+
+fn takes(backend: &mut Backend, snid: u32, tid: u32) -> bool {
+    let header = Header { snid: NodeId(snid), tid: TransferId(tid), rpc_bytes: 40, ..Header::default() };
+    matches!(backend.handle_packet(Timestamp::ZERO, header), Verdict::Write { .. })
+}
+
+#[test]
+fn at_the_bound_for_so_many_clients_one_rpc_of_each_waits() {
+    for policy in [Policy::Jbsq(2), Policy::SingleQueue, Policy::KeyHash] {
+        for tenants in [Tenants::ONE, Tenants::new(28, &[1, 1])] {
+            for clients in [1, 2, 4, 7, 33, CLIENTS_WAITING_MAX] {
+                let config = BackendConfig::new(2, policy).slots(1024).rpc_bytes_max(64);
+                let mut backend = backend_for(config.sources(EACH).tenants(tenants), clients);
+                // All at once, in several rounds: none is lighter than another.
+                for round in 0..20 {
+                    let taken = (0..clients).filter(|&client| takes(&mut backend, client, round)).count();
+                    assert_eq!(taken, clients as usize, "{policy}, {tenants:?}, round {round}");
+                    while let Some(dispatch) = backend.poll_dispatch() {
+                        backend.handle_free(dispatch.core, dispatch.arrival.slots);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn silent_clients_never_switch_admission_off() {
+    let config = BackendConfig::new(1, Policy::SingleQueue).slots(1024).rpc_bytes_max(64).sources(EACH);
+    let mut backend = backend_for(config, 65_536);
+    assert_eq!(backend.queue_bound_for(65_536), backend.queue_bound_for(CLIENTS_WAITING_MAX));
+    let taken = (0..1000).filter(|&tid| takes(&mut backend, tid % 2, tid)).count();
+    assert!(taken <= 74, "{taken} wait");
 }

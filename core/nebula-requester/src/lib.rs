@@ -14,6 +14,7 @@
 //! | how long is a round trip? | [`Rtt`] |
 //! | how much may be in flight? | [`FlowControl`]: [`Window`] or [`Homa`] |
 //! | what is sent again, and when? | [`Retransmit`] |
+//! | which RPCs wait at the client for room? | [`Backlog`] |
 //! | which packets of it? | [`Upload`], [`Download`] |
 //!
 //! # The life of an RPC
@@ -61,6 +62,7 @@ mod outcome;
 mod retry;
 mod table;
 mod timers;
+mod backlog;
 
 // -- for services that several servers have --
 mod servers;
@@ -74,6 +76,7 @@ mod flow;
 mod retransmit;
 mod transfer;
 
+pub use backlog::Backlog;
 pub use config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
 pub use failover::{After, Attempts, CopyEnd, Failover, another, backup_after, spare};
 pub use flow::{Flow, FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};

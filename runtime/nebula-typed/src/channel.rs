@@ -106,11 +106,12 @@ impl Channel {
     /// The connection is to one run of the server, over UDP too. After that run all calls end with
     /// [`ServerGone`](nebula::SubmitError::ServerGone); connect again for the next run.
     pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
-        let slots = config.slots as usize;
-        let mut client = Client::connect_with(endpoint, config)?;
+        let slots = config.slots;
+        // A place for each outstanding call: the server must not grant more slots.
+        let mut client = Client::connect_with(endpoint, config.slots(slots))?;
         // A server that restarts may have another schema.
         client.bind_to_server();
-        Ok(Self { client, methods: vec![MethodId::new(0, 0); slots].into(), frame: Vec::new(), trace: None })
+        Ok(Self { client, methods: vec![MethodId::new(0, 0); slots as usize].into(), frame: Vec::new(), trace: None })
     }
 
     /// The connection, for RPCs without types. Do not call its [`poll`](Client::poll) while typed

@@ -560,7 +560,7 @@ impl Client {
         self.link.status()
     }
 
-    /// The server's SLO; zero while it has not answered.
+    /// The server's SLO; zero while it has not answered, and where it does not bound its queue.
     #[must_use]
     pub fn slo(&self) -> Span {
         self.link.slo()

@@ -6,6 +6,7 @@
 
 mod answers;
 mod async_calls;
+mod backlog;
 mod balanced;
 mod broken_connections;
 mod brown_outs;

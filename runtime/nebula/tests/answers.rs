@@ -33,6 +33,7 @@ fn next_rpc(worker: &Worker) -> Rpc<'_> {
 /// At most two RPCs may wait for the one core.
 fn two_may_wait(config: &mut ServerConfig) {
     (config.slo, config.service_mean, config.policy) = (Span::from_us(1), Span::from_us(1), Policy::Jbsq(1));
+    config.clients_waiting_max = 0;
 }
 
 #[test]

@@ -43,6 +43,7 @@ fn a_refused_call_goes_to_another_server() {
         .inline(false)
         .slo(Span::from_us(1))
         .service_mean(Span::from_us(1))
+        .clients_waiting_max(0)
         .policy(Policy::Jbsq(1));
     let busy = Server::bind(&busy_name).config(config).serve(boxed(move |_: &[u8], reply: &mut Reply<'_>| {
         let _ = begin.send(());

@@ -1,10 +1,12 @@
 //! More load than the server can serve: each RPC is answered or refused once, and no queue exceeds
 //! its bound.
 
+use crate::support::log_file::LogFile;
 use crate::support::{PATIENCE, endpoint, open_one, server_config, wait_until_clean};
 use nebula::{
     CallError, Client, ClientConfig, Policy, Queueing, Reply, Server, ServerConfig, Span, Status, SubmitError,
 };
+use nebula_nic::replay_text;
 use nebula_testing::wait::{Limit, Watchdog, spin, wait_until};
 use std::time::Duration;
 
@@ -144,10 +146,45 @@ fn under_overload_every_rpc_is_answered_or_refused_and_queues_keep_their_bound()
             (config.workers, config.inline, config.policy) = (workers, Some(inline), policy);
         });
         assert_accounted(&name, ends, status);
+        // Each client has room for one RPC, and one more place is kept for light sources.
+        let bound = bound.max((CLIENTS + 1) * if policy == Policy::RoundRobin { u64::from(workers) } else { 1 });
         // With a queue per core, each has its share of the bound, rounded up.
         assert!(status.queue_depth_max <= bound.next_multiple_of(u64::from(workers)), "{name}: {bound}, {status:?}");
         assert_eq!(ends.nacked, status.nacked_queue_bound, "{name}: the bound came before the buffer's end");
     }
+}
+
+/// Its one worker is slow, and its policy queues what it could serve at once.
+fn slow(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
+    server_config(|config| {
+        (config.slo, config.service_mean) = (Span::from_us(100), Span::from_ms(1));
+        (config.inline, config.later_max) = (Some(true), Some(1));
+        change(config);
+    })
+}
+
+#[test]
+fn one_rpc_of_each_client_waits_however_slow_the_service() {
+    let log = LogFile::new("one-each");
+    let at = endpoint("one-each");
+    let (server, mut worker) = open_one(&at, slow(|config| config.decision_log = Some(log.0.clone())));
+    let mut clients: Vec<_> = (0..4).map(|_| Client::connect(&at).expect("a connection")).collect();
+    for round in 0..64_u32 {
+        for client in &mut clients {
+            client.submit(&round.to_le_bytes()).expect("room");
+        }
+        for client in &mut clients {
+            wait_until("an answer", || {
+                worker.turn(&slow_echo);
+                client.poll().map(|done| assert_eq!(done.result, Ok(&round.to_le_bytes()[..])))
+            });
+        }
+    }
+    drop(worker);
+    assert_eq!(server.stop().nacked(), 0);
+    let text = log.text();
+    assert!(text.contains("pace floor bound=5 -> bound=5"), "four clients and the room kept for light ones");
+    replay_text(&text).expect("the same decisions");
 }
 
 #[test]
@@ -158,7 +195,7 @@ fn rpcs_of_several_packets_pass_the_bound_only_as_far_as_they_were_under_way() {
         let (ends, status, bound) = overload(&name, 2000, |config| config.inline = Some(inline));
         assert_accounted(&name, ends, status);
         // Each client has at most one RPC in the middle, since a ring is read in order.
-        assert!(status.queue_depth_max <= bound + CLIENTS, "{name}: {bound}, {status:?}");
+        assert!(status.queue_depth_max <= bound.max(CLIENTS + 1) + CLIENTS, "{name}: {bound}, {status:?}");
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::support::boxed::boxed;
 use crate::support::{echo, endpoint, open_one, server_config, wait_until_clean};
-use nebula::{Client, ClientConfig, ConnectError, IdlePolicy, Policy, Refusal, Reply, ServeError, Server, Span};
+use nebula::{
+    Client, ClientConfig, ConnectError, IdlePolicy, Policy, Refusal, Reply, ServeError, Server, ServerConfig, Span,
+};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::Barrier;
 
@@ -202,4 +204,26 @@ fn replies_that_no_span_can_describe_are_refused_when_connecting() {
         assert_eq!(longest.call(b"again and again").expect("a reply"), b"again and again");
     }
     server.stop();
+}
+
+/// RPCs that a client with this configuration can have outstanding.
+fn room_at(server: &str, config: ClientConfig) -> u32 {
+    let mut client = Client::connect_with(server, config).expect("a connection");
+    while client.submit(b"").is_ok() {}
+    client.outstanding()
+}
+
+#[test]
+fn a_ring_has_room_for_twice_what_the_server_lets_wait_unless_the_client_says_how_much() {
+    for (slo, room) in [(Span::from_us(100), 256), (Span::from_ms(3), 512), (Span::from_secs(1), 1024)] {
+        let at = endpoint(&format!("room-{room}"));
+        let config = ServerConfig::default().inline(true).slo(slo).service_mean(Span::from_us(10));
+        // It serves nothing, so that what is outstanding stays so.
+        let (server, worker) = open_one(&at, config);
+        assert_eq!(room_at(&at, ClientConfig::default()), room, "{slo}");
+        assert_eq!(room_at(&at, ClientConfig::default().slots_max(300)), 256, "{slo}");
+        assert_eq!(room_at(&at, ClientConfig::default().slots(64)), 64, "{slo}");
+        drop(worker);
+        server.stop();
+    }
 }

@@ -216,6 +216,36 @@ fn over_a_stream_what_is_beyond_the_capacity_is_refused_and_what_is_accepted_kee
     }
 }
 
+/// Asks once on each of four connections, many times over. Returns the answers other than "done".
+fn one_each(change: impl FnOnce(ServerConfig) -> ServerConfig) -> u64 {
+    // An RPC takes ten times the SLO, and waits in the queue: the worker may have to wait for it.
+    let config = config().slo(Span::from_us(100)).service_mean(Span::from_ms(1)).inline(true).later_max(1);
+    let server = Server::bind(&here("tcp")).config(change(config)).framing(Lines::default());
+    let (server, mut workers) = server.open().expect("a server");
+    let mut askers: Vec<_> = (0..4).map(|_| Asker::connect(address(&server))).collect();
+    let mut seen = Seen::default();
+    for _ in 0..64 {
+        for asker in &mut askers {
+            asker.asked.push_back(START_NS + WARM_UP_NS);
+            asker.stream.write_all(b"ask\n").expect("room for a line");
+        }
+        wait_until("the answers", || {
+            workers[0].turn(&|_: &[u8], reply: &mut Reply<'_>| reply.write(b"done\n"));
+            askers.iter_mut().for_each(|asker| asker.take(u64::MAX, &mut seen));
+            askers.iter().all(|asker| asker.asked.is_empty()).then_some(())
+        });
+    }
+    server.stop();
+    seen.refused_ns.len() as u64
+}
+
+#[test]
+fn over_a_stream_one_request_of_each_connection_waits_however_slow_the_service() {
+    let log = LogFile::new("streams-one-each");
+    assert_eq!(one_each(|config| config.decision_log(&log.0)), 0);
+    replay_text(&log.text()).expect("the same decisions");
+}
+
 #[test]
 fn over_a_stream_of_more_than_can_be_refused_a_third_of_it_is_served() {
     // Four million requests a second; a server that only refuses manages two and a half.

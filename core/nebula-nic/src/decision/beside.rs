@@ -150,6 +150,7 @@ impl Beside {
             }
             PaceStep::EndIngress { turned_away } => pace.end_ingress(at, turned_away),
             PaceStep::LeaveOut => pace.leave_out_turn(),
+            PaceStep::Floor { bound } => return pace.set_floor(bound).map(Decision::Bound),
             PaceStep::HasRested => {
                 pace.has_rested(at);
             }

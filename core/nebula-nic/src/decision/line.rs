@@ -156,6 +156,11 @@ pub enum PaceStep {
     },
     /// The turn shows no service time.
     LeaveOut,
+    /// Other clients have become active.
+    Floor {
+        /// The bound that the queue's does not fall below.
+        bound: u32,
+    },
     /// The thread has rested.
     HasRested,
     /// The turn's time went into RPCs that have not ended.

@@ -72,6 +72,8 @@ pub struct Pace {
     /// Whether the last turn was full. If not, its time for the network counts for no RPC.
     was_full: bool,
     queue_bound: u32,
+    /// The bound never falls below this one.
+    floor: u32,
     turn_ended: Option<Timestamp>,
     window_started: Option<Timestamp>,
     window_served: usize,
@@ -112,6 +114,7 @@ impl Pace {
             was_full: true,
             config,
             queue_bound,
+            floor: 0,
             turn_ended: None,
             window_started: None,
             window_served: 0,
@@ -197,7 +200,7 @@ impl Pace {
         if !self.config.is_inline && waiting == 0 {
             self.service.fade(self.config.service_mean);
         }
-        let wanted = self.config.queue_bound(self.service());
+        let wanted = self.config.queue_bound(self.service()).max(self.floor);
         let bound = wanted.max(self.queue_bound - self.queue_bound.div_ceil(FALL));
         // Once it falls, it falls down to the wanted bound.
         let has_moved =
@@ -206,6 +209,18 @@ impl Pace {
         has_moved.then(|| {
             self.queue_bound = bound;
             bound
+        })
+    }
+
+    /// From now on the bound does not fall below `floor`, however slow the service: see
+    /// [`Backend::queue_bound_for`](crate::Backend::queue_bound_for). Returns the bound if it rises
+    /// at once; it falls with the next updates.
+    #[cold]
+    pub fn set_floor(&mut self, floor: u32) -> Option<u32> {
+        self.floor = floor;
+        (floor > self.queue_bound).then(|| {
+            self.queue_bound = floor;
+            floor
         })
     }
 
@@ -454,5 +469,17 @@ mod tests {
             pace.end_turn(now, 0, 0, 0);
         }
         assert!(pace.queue_bound() * 8 >= first * 6, "{} of {first}", pace.queue_bound());
+    }
+
+    #[test]
+    fn the_bound_does_not_fall_below_the_floor_and_falls_again_with_it() {
+        let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
+        assert_eq!(pace.set_floor(4), None, "the bound is higher");
+        run(&mut pace, 4000, SERVICE * 1000, &mut now);
+        assert_eq!(pace.queue_bound(), 4, "and not two, as many as without clients");
+        assert_eq!((pace.set_floor(9), pace.queue_bound()), (Some(9), 9), "at once");
+        pace.set_floor(0);
+        run(&mut pace, 4000, SERVICE * 1000, &mut now);
+        assert_eq!(pace.queue_bound(), 2);
     }
 }

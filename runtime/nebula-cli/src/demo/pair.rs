@@ -133,7 +133,7 @@ impl Pair<'_> {
             key_count: *items,
             value_bytes: options.value_bytes,
             slots: slots(load.outstanding, machine.clients()),
-            patience: load.patience,
+            patience: Some(load.patience),
             late_after: load.late_after,
             clients: machine.clients(),
             pin: machine.client_cores(),

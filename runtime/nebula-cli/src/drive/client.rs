@@ -5,10 +5,12 @@
 //! hundred nanoseconds of an iteration, and is never too short. The same readings detect pauses of
 //! the core.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use nebula::{CallError, Client, StatusReader, SubmitError};
 use nebula_nic::{Span, Timestamp};
+use nebula_requester::Backlog;
 use nebula_sys::clock::Clock;
 use nebula_workload::{Gap, GapDetector, GapLog, Generator, LoadReport, Operation, Token};
 
@@ -24,6 +26,8 @@ const PER_TURN: usize = 4;
 /// The most RPCs refused in one iteration. Each takes some ten nanoseconds, and an overload is
 /// refused as fast as it comes.
 const REFUSED_PER_TURN: usize = 1024;
+/// How long an RPC waits for room if neither the user nor the server's SLO says.
+const PATIENCE: Span = Span::from_ms(10);
 /// The load ends if an outstanding RPC gets no answer for this long.
 const SILENCE: Span = Span::from_secs(5);
 /// Two readings of the clock this far apart are a gap: more than an iteration of [`PER_TURN`] RPCs,
@@ -78,6 +82,11 @@ pub(super) trait Peer {
 
     fn status(&self) -> Option<&StatusReader> {
         None
+    }
+
+    /// The SLO of the server's admission control; zero if it has none.
+    fn slo(&self) -> Span {
+        Span::ZERO
     }
 }
 
@@ -138,6 +147,10 @@ impl Peer for NebulaPeer {
     fn status(&self) -> Option<&StatusReader> {
         self.client.status()
     }
+
+    fn slo(&self) -> Span {
+        self.client.slo()
+    }
 }
 
 #[derive(Debug)]
@@ -150,8 +163,12 @@ pub(super) struct Driver<P> {
     server_gaps: GapLog,
     server_gaps_seen: u64,
     look_at: Timestamp,
-    /// How long after it was due an RPC may wait for room.
-    patience: Span,
+    /// RPCs that are due and wait for room, the first one first.
+    waiting: VecDeque<(Token, Operation)>,
+    /// Decides which of them wait.
+    backlog: Backlog,
+    /// How long after it was due an RPC may wait for room; `None` if `backlog` decides.
+    patience: Option<Span>,
     /// When the server last answered, or the first RPC left, while RPCs are outstanding.
     asked_at: Option<Timestamp>,
     /// The last time at which a reply came, or no RPC was outstanding.
@@ -161,7 +178,7 @@ pub(super) struct Driver<P> {
 
 impl<P: Peer> Driver<P> {
     pub(super) fn new(peer: P, plan: &LoadPlan, generator: Generator, live: Arc<Live>) -> Self {
-        let clock = Clock::new();
+        let (clock, slo) = (Clock::new(), peer.slo());
         Self {
             server_gaps_seen: peer.status().map_or(0, StatusReader::gaps_seen),
             peer,
@@ -171,7 +188,9 @@ impl<P: Peer> Driver<P> {
             gaps: GapDetector::new(GAP, GAPS_MAX),
             server_gaps: GapLog::with_capacity(GAPS_MAX),
             look_at: Timestamp::ZERO,
-            patience: plan.patience,
+            waiting: VecDeque::with_capacity(REFUSED_PER_TURN),
+            backlog: Backlog::new(slo),
+            patience: plan.patience.or((slo == Span::ZERO).then_some(PATIENCE)),
             asked_at: None,
             quiet_since: Timestamp::ZERO,
             give_up_at: Timestamp::ZERO,
@@ -216,7 +235,8 @@ impl<P: Peer> Driver<P> {
     #[inline]
     fn send(&mut self, now: Timestamp) -> Result<bool, Failure> {
         for sent in 0..PER_TURN {
-            let Some((token, operation)) = self.generator.poll_send(now) else { return Ok(sent > 0) };
+            let next = self.waiting.pop_front().or_else(|| self.generator.poll_send(now));
+            let Some((token, operation)) = next else { return Ok(sent > 0) };
             match self.peer.submit(token, operation)? {
                 Submitted::Sent => {
                     self.asked_at.get_or_insert(now);
@@ -227,15 +247,29 @@ impl<P: Peer> Driver<P> {
                 }
             }
         }
+        if !self.waiting.is_empty() {
+            self.wait_behind(now);
+        }
         Ok(true)
     }
 
-    /// There is no room for this RPC, nor for those due behind it, until replies are received. They
-    /// wait for `patience` only: a longer backlog in the client would hide the overload.
+    /// There is no room for this RPC, nor for those due behind it, until replies are received. A
+    /// backlog in the client without a bound would hide the overload.
     #[cold]
-    fn handle_full(&mut self, now: Timestamp, mut token: Token, mut operation: Operation) {
+    fn handle_full(&mut self, now: Timestamp, token: Token, operation: Operation) {
+        match self.patience {
+            Some(patience) => self.wait_for(patience, now, (token, operation)),
+            None => {
+                self.waiting.push_front((token, operation));
+                self.wait_within_slo(now);
+            }
+        }
+    }
+
+    /// The first one that is due waits for `patience` at most; those behind it are not looked at.
+    fn wait_for(&mut self, patience: Span, now: Timestamp, (mut token, mut operation): (Token, Operation)) {
         for _ in 0..REFUSED_PER_TURN {
-            if now - operation.at < self.patience {
+            if now - operation.at < patience {
                 return self.generator.handle_blocked(token);
             }
             self.refuse(now, token);
@@ -243,6 +277,35 @@ impl<P: Peer> Driver<P> {
             (token, operation) = next;
         }
         self.generator.handle_blocked(token);
+    }
+
+    /// The first ones that wait are refused if the server has become too slow for them since.
+    fn wait_within_slo(&mut self, now: Timestamp) {
+        let outstanding = self.peer.outstanding();
+        for _ in 0..REFUSED_PER_TURN {
+            let Some(&(token, operation)) = self.waiting.front() else { break };
+            if self.backlog.refusal(now - operation.at, outstanding).is_none() {
+                break;
+            }
+            self.waiting.pop_front();
+            self.refuse(now, token);
+        }
+        self.wait_behind(now);
+    }
+
+    /// Those that are due wait behind the others if they can still keep the SLO, and are refused at
+    /// once if not.
+    #[cold]
+    fn wait_behind(&mut self, now: Timestamp) {
+        let outstanding = self.peer.outstanding();
+        for _ in 0..REFUSED_PER_TURN {
+            let Some((token, operation)) = self.generator.poll_send(now) else { return };
+            let ahead = outstanding.saturating_add(u32::try_from(self.waiting.len()).unwrap_or(u32::MAX));
+            match self.backlog.refusal(now - operation.at, ahead) {
+                Some(_) => self.refuse(now, token),
+                None => self.waiting.push_back((token, operation)),
+            }
+        }
     }
 
     fn refuse(&mut self, now: Timestamp, token: Token) {
@@ -259,10 +322,16 @@ impl<P: Peer> Driver<P> {
                 break;
             }
         }
+        let is_full = !self.waiting.is_empty();
         if endings[0].is_none() {
+            if !is_full {
+                self.backlog.handle_answers(self.quiet_since, 0, false);
+            }
             return Ok(());
         }
         let now = self.now();
+        let answers = endings.iter().flatten().count();
+        self.backlog.handle_answers(now, u32::try_from(answers).unwrap_or(0), is_full);
         self.gaps.observe(now);
         self.quiet_since = now;
         endings.into_iter().flatten().for_each(|(flight, ending)| self.end(now, flight, ending));
@@ -332,6 +401,9 @@ impl<P: Peer> Driver<P> {
 
     #[cold]
     fn finish(mut self, now: Timestamp) -> Driven {
+        for (token, _) in std::mem::take(&mut self.waiting) {
+            self.generator.handle_blocked(token);
+        }
         self.generator.handle_stop(now);
         self.look_at_server(now);
         Driven {

@@ -50,8 +50,9 @@ pub(crate) struct LoadPlan {
     pub(crate) seed: Seed,
     /// In the ring of each client; a power of two.
     pub(crate) slots: u32,
-    /// A client refuses an RPC that it has no room for this long after it was due.
-    pub(crate) patience: Span,
+    /// A client refuses an RPC that it has no room for this long after it was due. `None`: as soon
+    /// as it would miss the server's SLO.
+    pub(crate) patience: Option<Span>,
     pub(crate) late_after: Span,
     /// Cores for the clients, round-robin; empty for no pinning.
     pub(crate) pin: Vec<usize>,
@@ -87,7 +88,7 @@ impl Default for LoadPlan {
             clients: 1,
             seed: Seed(1),
             slots: 256,
-            patience: Span::from_ms(10),
+            patience: None,
             late_after: GeneratorConfig::default().late_after,
             pin: Vec::new(),
             trace: None,

@@ -33,7 +33,7 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --protocol memcached --endpoint tcp://127.0.0.1:11211 --preload --keys 100k --rate 50k
   nebula load kv --rate 500k --report load.html                 also write a report with charts
 
-Every RPC that is due ends in one column: replied, NACKed, refused by the client because its slots or its window are full for longer than --patience (client full), lost \
+Every RPC that is due ends in one column: replied, NACKed, refused by the client because its slots or its window are full and it would miss the server's SLO, or has waited for --patience (client full), lost \
 without an answer, or unsent. The exit code is 1, beside the results, if any is lost or unsent: then the load was not what was asked for, even where \
 the load generator was too slow for it. Sent late is not unsent: a note says so. A server that answers nothing for 5 s ends the load.
 
@@ -116,9 +116,9 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 256, value_parser = slots)]
     slots: u32,
     /// How long an RPC may wait for room in its client before it is refused there; 0ns refuses at
-    /// once
-    #[arg(long, default_value = "10ms")]
-    patience: Span,
+    /// once [default: as long as it can still keep the server's SLO, or 10ms without one]
+    #[arg(long)]
+    patience: Option<Span>,
     /// Key file shared with the server, for udp:// or tcp:// (see nebula keygen)
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,

@@ -51,9 +51,10 @@ pub(crate) struct LoadArgs {
     /// Seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How long an RPC may wait for room in its client before it is refused there
-    #[arg(long, default_value = "10ms")]
-    patience: Span,
+    /// How long an RPC may wait for room in its client before it is refused there [default: as long
+    /// as it can still keep the server's SLO, or 10ms without one]
+    #[arg(long)]
+    patience: Option<Span>,
     /// Key file shared with the server, for udp:// or tcp://
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,

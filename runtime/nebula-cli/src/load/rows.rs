@@ -44,6 +44,7 @@ fn with_fields(row: Row, outcome: &LoadOutcome) -> Row {
         // An alias of `unsent`, for older scripts.
         .field("never_sent", counts.never_sent)
         .field("latency_ns", latency_value(latency.raw()))
+        .field("replied_p99_ns", replied_p99(latency.raw()))
         .field("latency_ns_gaps_excluded", latency_value(latency.gaps_excluded()))
         .field("latency_ns_by_op", by_op(&report.by_op))
         .field("share_kept", latency.share_kept())
@@ -90,6 +91,13 @@ fn infinite(counts: &Counts) -> &'static str {
         most if most == counts.lost => "∞ (lost)",
         _ => "∞ (unsent)",
     }
+}
+
+/// The 99th percentile of the RPCs that were answered, whatever was refused, in nanoseconds.
+fn replied_p99(recorder: &LatencyRecorder) -> Value {
+    let (all, infinite) = (recorder.count(), recorder.infinite());
+    let p99 = recorder.quantile(0.99 * (1.0 - share(infinite, all)));
+    Value::from(p99.and_then(Latency::finite).map(Span::as_ns))
 }
 
 /// In nanoseconds; infinite latencies are `null`.

@@ -18,7 +18,7 @@ pub(super) fn check(plan: &LoadPlan, outcome: &LoadOutcome) -> Result<(), Failur
     }
     if counts.never_sent > 0 {
         // With less patience they would have been refused before the load ended.
-        let why = if plan.patience >= Span::from_secs(1) {
+        let why = if plan.patience.is_some_and(|patience| patience >= Span::from_secs(1)) {
             "they waited for room for as long as --patience lets them"
         } else {
             "the load generator was too slow: use a lower --rate, more --clients, or --pin"

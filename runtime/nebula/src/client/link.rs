@@ -64,7 +64,7 @@ impl Link {
             }
             Some(endpoint) => Self::connect_to(endpoint.clone(), config, rest),
             None if config.one_sided => Err(ConnectError::OneSidedOfSeveral),
-            None => Ok(Self::Other(Box::new(Balanced::connect(endpoints, config, rest, open)?))),
+            None => Ok(Self::Other(Box::new(Balanced::connect(endpoints, &config.with_exact_slots(), rest, open)?))),
         }
     }
 

@@ -44,6 +44,7 @@ impl Observer {
         let hello = Hello {
             version: VERSION,
             slots: SLOTS_MIN,
+            slots_max: 0,
             sleeps: false,
             domain: 0,
             observes: true,

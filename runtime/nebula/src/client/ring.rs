@@ -121,9 +121,11 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Maps the ring that the server `name` grants. The server wakes a client that may sleep.
 pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Connected, ConnectError> {
-    let &ClientConfig { slots, domain, one_sided: maps, .. } = config;
-    let hello = Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false, maps, has_doorbell: true };
-    connect_saying(name, hello)
+    let &ClientConfig { slots, slots_max, domain, one_sided: maps, .. } = config;
+    let (version, sleeps, observes, has_doorbell) = (VERSION, may_sleep, false, true);
+    // Operations have a place for each slot.
+    let slots_max = if maps { 0 } else { slots_max };
+    connect_saying(name, Hello { version, slots, slots_max, sleeps, domain, observes, maps, has_doorbell })
 }
 
 pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, ConnectError> {

@@ -1,7 +1,7 @@
 //! The configuration of a client, and the options of one RPC.
 
 use crate::config::key::{Key, Keys};
-use crate::rpc::slot::Geometry;
+use crate::rpc::slot::{Geometry, SLOTS_MAX};
 use derive_setters::Setters;
 use nebula_nic::{Mtu, NodeId, Span};
 use nebula_requester::{Balance, FlowKind, HedgeConfig, RequesterConfig, RetryPolicy};
@@ -16,8 +16,15 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub struct ClientConfig {
     /// RPCs that can be outstanding, a power of two from 2 to 65,536. Over shared memory these are
-    /// the slots of the ring, and an RPC of several packets takes several. Default: 256.
+    /// the slots of the ring, and an RPC of several packets takes several. Default: 256, and more
+    /// up to [`slots_max`](Self::slots_max). The setter sets both.
+    #[setters(skip)]
     pub slots: u32,
+    /// Over shared memory, to one server: the most slots that the server may grant instead, so that
+    /// twice the RPCs that its SLO lets wait have room. Then the server sees and refuses what is
+    /// beyond, and nothing waits at this client. It grants no more than fit 8 MiB. Default: 65,536;
+    /// no more than `slots` means exactly those.
+    pub slots_max: u32,
     /// Room for the longest reply, in bytes. Over shared memory the client provisions it in the
     /// ring for every RPC; `None`, the default, is the payload of as many slots as the server
     /// announces ([`ServerConfig::reply_bytes_max`](crate::ServerConfig)), or, if it announces
@@ -128,6 +135,7 @@ impl Default for ClientConfig {
     fn default() -> Self {
         Self {
             slots: 256,
+            slots_max: SLOTS_MAX,
             reply_bytes_max: None,
             retry: RetryPolicy::GiveUp,
             deadline: Span::MAX,
@@ -149,6 +157,17 @@ impl Default for ClientConfig {
 }
 
 impl ClientConfig {
+    /// Sets the [slots](Self#structfield.slots) of the ring, of which the server grants no more.
+    #[must_use]
+    pub fn slots(self, slots: u32) -> Self {
+        Self { slots, slots_max: slots, ..self }
+    }
+
+    /// The same with no more slots than `slots`, for tables of as many places.
+    pub(crate) fn with_exact_slots(&self) -> Self {
+        self.clone().slots(self.slots)
+    }
+
     /// Sets one [key](Self#structfield.keys), which the server has too.
     #[must_use]
     pub fn key(self, key: Key) -> Self {

@@ -7,9 +7,9 @@ use derive_setters::Setters;
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::turn::PaceConfig;
 use nebula_nic::{
-    Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, DomainId, JBSQ_BOUND_MAX, Mtu, PER_CORE_BOUND,
-    Policy, QueueRule, SLOT_BYTES, SOURCE_BITS_MAX, STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering,
-    slots_of,
+    Backend, BackendConfig, CLIENTS_WAITING_MAX, CentralDispatch, CustomPolicy, Dispatcher, DomainId, JBSQ_BOUND_MAX,
+    Mtu, PER_CORE_BOUND, Policy, QueueRule, SLOT_BYTES, SOURCE_BITS_MAX, STEALABLE_BOUND, ScrubMode, SlotOrder,
+    Sources, Span, Steering, slots_of,
 };
 
 use super::error::ServeError;
@@ -172,6 +172,12 @@ pub struct ServerConfig {
     pub scrub: ScrubMode,
     /// When RPCs are refused because the queue is long. Default: when they would miss the SLO.
     pub queueing: Queueing,
+    /// However slow RPCs are, one RPC of each client may wait, of so many clients at most: those
+    /// that connected or asked lately, over `udp://` those that met others waiting. Then a client
+    /// with one RPC outstanding is not refused, and may wait longer than the SLO. More clients are
+    /// refused by the SLO; with 0 all are. Default:
+    /// [`CLIENTS_WAITING_MAX`](nebula_nic::CLIENTS_WAITING_MAX), 64, which is also the most.
+    pub clients_waiting_max: u32,
     /// Over `shm://`: clients that can be connected at once. Default: 4,096.
     pub clients_max: u16,
     /// Over `shm://`: memory for the rings of all clients together, in bytes. A client whose ring
@@ -262,6 +268,7 @@ impl Default for ServerConfig {
             reassembly_timeout: None,
             scrub: ScrubMode::OnFull,
             queueing: Queueing::SloBounded,
+            clients_waiting_max: CLIENTS_WAITING_MAX,
             clients_max: 4096,
             rings_bytes_max: u64::MAX,
             suspended_max: 16,
@@ -358,6 +365,11 @@ impl ServerConfig {
         }
     }
 
+    /// The SLO that clients are told: none without a bound on the queue.
+    pub(crate) fn promised_slo(&self) -> Span {
+        if self.queueing == Queueing::SloBounded { self.slo } else { Span::ZERO }
+    }
+
     fn queue_rule(&self) -> QueueRule {
         QueueRule { slo: self.slo, workers: self.workers, in_worker_queues: self.given_max() - PER_CORE_BOUND }
     }
@@ -381,7 +393,9 @@ impl ServerConfig {
             Queueing::Unbounded { recv_buffer_bytes } => recv_buffer_bytes / u64::from(SLOT_BYTES),
             Queueing::SloBounded => {
                 let given = u64::from(self.workers) * u64::from(self.given_max() + self.laters());
-                let rpcs = u64::from(self.queue_bound(self.service_mean)) + given;
+                // The bound may rise so that each client has room.
+                let bound = self.queue_bound(self.service_mean).max(self.clients_waiting_max.min(CLIENTS_WAITING_MAX));
+                let rpcs = u64::from(bound) + given;
                 let most = self.recv_buffer_bytes_max / u64::from(SLOT_BYTES);
                 (rpcs * u64::from(slots_of(self.rpc_bytes_mean))).min(most)
             }

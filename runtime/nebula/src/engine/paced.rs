@@ -55,6 +55,13 @@ impl LoggedPace {
         self.0.leave_out_turn();
     }
 
+    #[cold]
+    pub(super) fn set_floor(&mut self, now: Timestamp, bound: u32, log: &mut Log) -> Option<u32> {
+        let raised = self.0.set_floor(bound);
+        note(log, now, PaceStep::Floor { bound }, raised.map(Decision::Bound));
+        raised
+    }
+
     pub(super) fn has_rested(&mut self, now: Timestamp, log: &mut Log) {
         let has_moved = self.0.has_rested(now);
         if has_moved && let Some(recorder) = log {

@@ -17,6 +17,11 @@ impl<T: Transport> Engine<T> {
         }
     }
 
+    /// Whether its next rest is a sleep.
+    pub(crate) fn is_about_to_sleep(&self) -> bool {
+        self.rest.is_armed
+    }
+
     /// Rests after an idle turn, as far as the policy allows. `may_block` allows a sleep that only
     /// packets end.
     #[inline]

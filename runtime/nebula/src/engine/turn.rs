@@ -18,7 +18,7 @@ use crate::status::{Meter, Status, StatusPage};
 use crate::yielding::Yielding;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
 use nebula_nic::turn::{Bounds, LongTurn, Refusals, long_turn};
-use nebula_nic::{Backend, NackReason, Span, Timestamp};
+use nebula_nic::{Backend, CLIENTS_WAITING_MAX, NackReason, Span, Timestamp};
 use nebula_sys::process::preemptions;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,6 +52,9 @@ pub(crate) struct Engine<T> {
     pub(super) types: Option<RpcTypes>,
     choices: Option<Receiver<Choice>>,
     served: usize,
+    /// The clients whose room in the queue was last counted.
+    clients: u32,
+    clients_max: u32,
     pub(super) turn_rpcs_max: u32,
     pub(super) may_serve_runs: bool,
     /// Whether a worker on this thread may serve RPCs on arrival, before they are queued.
@@ -192,6 +195,8 @@ impl<T: Transport> Engine<T> {
             types: config.rpc_types().cloned(),
             choices: parts.choices,
             served: 0,
+            clients: 0,
+            clients_max: config.clients_waiting_max.min(CLIENTS_WAITING_MAX),
             may_serve_runs: serves_runs,
             may_serve_at_once: serves_at_once,
             long_turn,
@@ -220,7 +225,28 @@ impl<T: Transport> Engine<T> {
             self.report.has_news = true;
             gone.into_iter().for_each(|snid| self.forget(now, snid));
         }
+        if self.clients_active() > self.clients {
+            self.note_clients(now);
+        }
         now
+    }
+
+    /// Clients with room in the queue for one RPC each, at most as many as count.
+    #[inline(always)]
+    fn clients_active(&self) -> u32 {
+        self.transport.clients_active().unwrap_or_else(|| self.intake.backend.sources()).min(self.clients_max)
+    }
+
+    /// More clients have room at once; fewer do when the status is published, since it is no hurry.
+    #[cold]
+    fn note_clients(&mut self, now: Timestamp) {
+        self.clients = self.clients_active();
+        let floor = self.intake.backend.queue_bound_for(self.clients);
+        if let Some(bound) = self.pace.set_floor(now, floor, &mut self.intake.recorder)
+            && !self.drain.is_on
+        {
+            self.set_queue_bound(now, bound);
+        }
     }
 
     /// Receives packets, at most some of each client. Returns their number.
@@ -266,6 +292,9 @@ impl<T: Transport> Engine<T> {
         if is_due && report.has_news {
             report.written = now;
             self.publish_status(work > 0);
+        }
+        if is_due && self.clients_active() < self.clients {
+            self.note_clients(now);
         }
         if is_due && self.drain.asked.load(Ordering::Relaxed) {
             self.begin_to_drain(now);

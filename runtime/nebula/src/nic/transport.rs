@@ -45,6 +45,13 @@ pub(crate) trait Transport: Debug + Send + 'static {
         None
     }
 
+    /// Clients that connected or asked lately, if the transport knows them: silent ones need no
+    /// room in the queue.
+    #[inline(always)]
+    fn clients_active(&self) -> Option<u32> {
+        None
+    }
+
     /// The server drains: accepts no further client. May be called again.
     fn let_nobody_in(&mut self) {}
 

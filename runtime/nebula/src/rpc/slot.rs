@@ -26,6 +26,8 @@ pub(crate) const HEADER_WORDS: usize = 2;
 const HEADER_BYTES: u32 = 16;
 const LINE_BYTES: u32 = 64;
 pub(crate) const IN_LINE_BYTES: usize = (LINE_BYTES - HEADER_BYTES) as usize;
+/// The most slots of a ring: 64 GiB with the largest MTU, of which only used pages exist.
+pub(crate) const SLOTS_MAX: u32 = 1 << 16;
 pub(crate) const SPAN_MAX: u32 = (1 << 12) - 1;
 
 /// The largest payload of one slot, in bytes.

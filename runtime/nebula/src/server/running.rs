@@ -10,7 +10,7 @@ use super::thread::spawn;
 use crate::config::error::{LogError, ServeError};
 use crate::config::key::Keys;
 use crate::config::kind::Kind;
-use crate::config::server::{IdlePolicy, ServerConfig};
+use crate::config::server::{IdlePolicy, Queueing, ServerConfig};
 use crate::config::tenant;
 use crate::config::threads::{Cores, Threads};
 use crate::endpoint::{Endpoint, XdpAddress};
@@ -640,14 +640,16 @@ pub(super) fn assemble<T: InlineTransport>(
 }
 
 fn open_listener(name: &str, config: &ServerConfig, page: (Arc<SharedMemory>, Layout)) -> std::io::Result<Listener> {
+    let bounded = config.queueing == Queueing::SloBounded;
     let terms = Terms {
         domain: config.domain,
         mtu_bytes: config.mtu_bytes,
         rpc_bytes_max: config.rpc_bytes_max,
         reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
-        slo_ps: config.slo.as_ps(),
+        slo_ps: config.promised_slo().as_ps(),
         clients_max: config.clients_max,
         rings_bytes_max: config.rings_bytes_max,
+        queue_bound: if bounded { config.queue_bound(config.service_mean) } else { 0 },
         engines: config.parts(),
         spread: if config.groups() > 1 { Spread::Hashed } else { Spread::InTurn },
         allowed_uids: config.allowed_uids.clone(),

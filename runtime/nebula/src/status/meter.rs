@@ -56,6 +56,8 @@ struct Page {
     at: usize,
     /// `None` if another worker writes the service's counters, or there are none.
     store_at: Option<usize>,
+    /// Whether this is the worker that writes the service's counters while it serves.
+    is_first: bool,
     description: Description,
 }
 
@@ -87,8 +89,14 @@ impl Page {
     fn put_store(&self) {
         if let (Some(at), Some(counters)) = (self.store_at, &self.description.store) {
             let words = &self.memory.words()[at..];
-            for (word, value) in words.iter().zip(counters().to_words()) {
-                word.store(value, Ordering::Relaxed);
+            // Once more, if another worker may have written newer ones meanwhile.
+            let mut latest = counters().to_words();
+            for _ in 0..2 {
+                words.iter().zip(latest).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
+                let seen = counters().to_words();
+                if std::mem::replace(&mut latest, seen) == seen {
+                    break;
+                }
             }
         }
     }
@@ -102,8 +110,9 @@ impl Meter {
         watch: &Watch,
         description: &Description,
     ) -> Self {
-        let store_at = (worker == 0 && description.store.is_some()).then(|| layout.store_at());
-        let page = Page { memory, at: layout.worker_at(worker), store_at, description: description.clone() };
+        let store_at = description.store.is_some().then(|| layout.store_at());
+        let (at, is_first) = (layout.worker_at(worker), worker == 0);
+        let page = Page { memory, at, store_at, is_first, description: description.clone() };
         page.words().0[Sum::Engine as usize].store(engine as u64, Ordering::Relaxed);
         // Any seed but 0, different for each worker so that they do not sample in step.
         let random = u32::try_from(worker).unwrap_or(0).wrapping_mul(0x9E37_79B9) | 1;
@@ -182,7 +191,7 @@ impl Meter {
     }
 
     fn note_store(&self) {
-        if let Some(page) = self.page.as_ref().filter(|page| page.store_at.is_some()) {
+        if let Some(page) = self.page.as_ref().filter(|page| page.is_first && page.store_at.is_some()) {
             let samples = page.words().0[Sum::Sampled as usize].load(Ordering::Relaxed);
             if samples.is_multiple_of(SAMPLES_PER_STORE) {
                 page.put_store();
@@ -193,9 +202,17 @@ impl Meter {
     /// As [`note_store`](Self::note_store), when the worker is about to rest.
     pub(crate) fn note_rest(&mut self) {
         self.rests = self.rests.wrapping_add(1);
-        if let Some(page) = self.page.as_ref().filter(|_| self.rests.is_multiple_of(RESTS_PER_STORE)) {
+        let is_due = self.rests.is_multiple_of(RESTS_PER_STORE);
+        if let Some(page) = self.page.as_ref().filter(|page| is_due && page.is_first) {
             page.put_store();
         }
+    }
+
+    /// As [`note_rest`](Self::note_rest), by whichever worker is about to sleep: the first may sleep
+    /// while others serve.
+    #[cold]
+    pub(crate) fn note_sleep(&self) {
+        self.page.iter().for_each(Page::put_store);
     }
 
     pub(crate) fn note_end(&self) {

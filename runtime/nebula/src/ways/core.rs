@@ -533,6 +533,9 @@ impl Core {
         self.channels.tidy();
         // A later reply wakes a resting worker, but not one that sleeps until packets come.
         let may_block = self.later.as_ref().is_none_or(|later| later.parked.is_empty());
+        if self.source.is_about_to_sleep(Span::ZERO) {
+            self.meter.note_sleep();
+        }
         if self.source.rests(may_block) {
             return;
         }
@@ -542,6 +545,9 @@ impl Core {
         let now = self.watch.now_ps();
         let since = *idle_since.get_or_insert(now);
         let silence = Span::from_ps(now.saturating_sub(since));
+        if may_block && self.source.is_about_to_sleep(silence) {
+            self.meter.note_sleep();
+        }
         if !may_block || !self.source.rest(silence, &self.stop) {
             rest_after(silence, &mut self.yielding);
         }

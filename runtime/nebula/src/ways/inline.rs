@@ -12,7 +12,7 @@ use crate::transport::packets::port::PacketPort;
 use crate::transport::shm::rings::Rings;
 use crate::transport::stream::port::StreamPort;
 use crate::transport::udp::port::UdpPort;
-use nebula_nic::{Arrival, NodeId, Timestamp};
+use nebula_nic::{Arrival, NodeId, Span, Timestamp};
 
 /// A transport that an inline worker can poll. Over shared memory it serves runs, if there is one
 /// queue for all RPCs.
@@ -129,6 +129,10 @@ impl<T: InlineTransport> Source for Inline<T> {
 
     fn finish(&mut self) {
         self.engine.finish();
+    }
+
+    fn is_about_to_sleep(&self, _: Span) -> bool {
+        self.engine.is_about_to_sleep()
     }
 
     fn rests(&mut self, may_block: bool) -> bool {

@@ -50,6 +50,10 @@ impl Source for Ring {
         }
     }
 
+    fn is_about_to_sleep(&self, silence: Span) -> bool {
+        self.parkers.as_ref().is_some_and(|parkers| silence >= parkers.after)
+    }
+
     fn rest(&mut self, silence: Span, stop: &AtomicBool) -> bool {
         let Some(parkers) = self.parkers.as_ref().filter(|parkers| silence >= parkers.after) else { return false };
         parkers.own.arm();

@@ -80,6 +80,11 @@ pub(crate) trait Source: Debug + Send {
     /// Takes everything back when the server stops.
     fn finish(&mut self) {}
 
+    /// Whether the next rest of a worker that has been silent for `silence` is a sleep.
+    fn is_about_to_sleep(&self, _silence: Span) -> bool {
+        false
+    }
+
     /// Rests, if the source does that itself; sleeps until packets come only if it may block.
     fn rests(&mut self, _may_block: bool) -> bool {
         false

@@ -4,7 +4,7 @@
 use super::hand_wire::{Hand, Toll, hand_wire};
 use super::udp_raw::{Answer, Packet, RawClient, SERVER, Welcome};
 use nebula::net::{Environment, Time};
-use nebula::{Key, Reply, RunningServer, Server, ServerConfig, Service, Span, Status, Worker};
+use nebula::{Client, ClientConfig, Key, Reply, RunningServer, Server, ServerConfig, Service, Span, Status, Worker};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -106,6 +106,14 @@ impl ByHand {
         let worker = workers.pop().expect("one worker, the engine too");
         let account = Account { clock: clock.clone(), ..Account::default() };
         Self { running, worker, hand, account, clock, key: None, ports: 0 }
+    }
+
+    /// A client of the library at `local`, by the same clock, and its end of the network.
+    pub(crate) fn client_over(&self, local: SocketAddr, server: SocketAddr, config: ClientConfig) -> (Client, Hand) {
+        let (wire, hand) = hand_wire(local);
+        let environment =
+            Environment { wire: Box::new(wire), time: Time::Manual(self.clock.clone()), entropy: [5; 32] };
+        (Client::connect_over(server, environment, config).expect("a client"), hand)
     }
 
     pub(crate) fn now_ns(&self) -> u64 {

@@ -29,6 +29,7 @@ impl fmt::Display for PaceStep {
             }
             Self::EndIngress { turned_away } => write!(f, "ingress turned_away={turned_away}"),
             Self::LeaveOut => f.write_str("left-out"),
+            Self::Floor { bound } => write!(f, "floor bound={bound}"),
             Self::HasRested => f.write_str("rested"),
             Self::Unfinished => f.write_str("unfinished"),
             Self::BesideRefusals { ingress } => write!(f, "ingress-took took_ps={}", ingress.as_ps()),
@@ -84,9 +85,10 @@ pub(super) fn pace_step(words: &mut Words<'_>) -> Result<PaceStep, &'static str>
         "ingress" => Ok(PaceStep::EndIngress { turned_away: words.named("turned_away")? }),
         "ingress-took" => Ok(PaceStep::BesideRefusals { ingress: words.span("took_ps")? }),
         "left-out" => Ok(PaceStep::LeaveOut),
+        "floor" => Ok(PaceStep::Floor { bound: words.named("bound")? }),
         "rested" => Ok(PaceStep::HasRested),
         "unfinished" => Ok(PaceStep::Unfinished),
-        _ => Err("start, turn, idle, serving, ingress, ingress-took, left-out, rested or unfinished"),
+        _ => Err("start, turn, idle, serving, ingress, ingress-took, left-out, floor, rested or unfinished"),
     }
 }
 

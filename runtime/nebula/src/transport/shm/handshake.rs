@@ -2,7 +2,7 @@
 //!
 //! Messages are datagrams of fixed length over a Unix seqpacket socket; receivers check all fields.
 
-use crate::rpc::slot::{Geometry, MTU_BYTES_MAX, SPAN_MAX, mtu_for};
+use crate::rpc::slot::{Geometry, MTU_BYTES_MAX, SLOTS_MAX, SPAN_MAX, mtu_for};
 use nebula_nic::RegionId;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -20,14 +20,14 @@ pub(crate) const VERSION: u32 = 7;
 const MESSAGE_BYTES: usize = 64;
 
 pub(crate) const SLOTS_MIN: u32 = 2;
-/// The most slots of a ring: 64 GiB with the largest MTU, of which only used pages exist.
-pub(crate) const SLOTS_MAX: u32 = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub(crate) version: u32,
     /// Slots of the ring, a power of two.
     pub(crate) slots: u32,
+    /// The most slots that it takes instead; 0: exactly as many as it requests.
+    pub(crate) slots_max: u32,
     /// Whether the client may sleep, and wants to be woken then.
     pub(crate) sleeps: bool,
     pub(crate) domain: u8,
@@ -147,6 +147,7 @@ impl Hello {
         put(&mut message, 24, self.observes.into());
         put(&mut message, 28, self.maps.into());
         put(&mut message, 32, self.has_doorbell.into());
+        put(&mut message, 36, self.slots_max);
         message
     }
 
@@ -159,6 +160,7 @@ impl Hello {
             observes: take(message, 24) != 0,
             maps: take(message, 28) != 0,
             has_doorbell: take(message, 32) != 0,
+            slots_max: take(message, 36),
         })
     }
 
@@ -303,6 +305,7 @@ mod tests {
     const HELLO: Hello = Hello {
         version: VERSION,
         slots: 64,
+        slots_max: 0,
         sleeps: false,
         domain: 0,
         observes: false,
@@ -329,6 +332,7 @@ mod tests {
             let hello = Hello {
                 version: VERSION,
                 slots: 64,
+                slots_max: if sleeps { 0 } else { 4096 },
                 sleeps,
                 domain: 7,
                 observes: !sleeps,

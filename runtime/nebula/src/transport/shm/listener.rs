@@ -10,12 +10,12 @@ use super::handshake::{self, Answer, Hello, Mappable, Refusal, Welcome};
 use crate::config::tenant::{TENANT_MASK, TENANT_SHIFT};
 use crate::nic::one_sided::id_of;
 use crate::rpc::region::Registered;
-use crate::rpc::slot::Geometry;
-use crate::status::{Asleep, Layout};
+use crate::rpc::slot::{Geometry, SLOTS_MAX};
+use crate::status::{Asleep, Layout, StatusReader};
 use nebula_nic::{Choose, Header, NodeId, Rss};
 use nebula_sys::doorbells::words_of;
 use nebula_sys::process::{own_uid, uid_of_peer};
-use nebula_sys::shared::SharedMemory;
+use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, socket_with,
@@ -113,6 +113,11 @@ impl EventQueue {
     }
 }
 
+/// The most memory of a ring whose length the server chooses: 1,024 slots with the default MTU.
+/// Only used pages exist, and short messages use only the slots' heads, which are 128 KiB of those:
+/// a longer ring would leave the core's cache on every lap.
+const CHOSEN_BYTES: u64 = 8 << 20;
+
 /// How clients are assigned to engines, for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
@@ -133,6 +138,8 @@ pub(crate) struct Terms {
     pub(crate) slo_ps: u64,
     pub(crate) clients_max: u16,
     pub(crate) rings_bytes_max: u64,
+    /// RPCs that may wait until the service time is measured; 0 if any number may.
+    pub(crate) queue_bound: u32,
     pub(crate) engines: u16,
     pub(crate) spread: Spread,
     /// User ids that may connect, besides the server's.
@@ -212,6 +219,21 @@ pub(crate) fn client_index(snid: NodeId) -> usize {
     (snid.0 & 0xFFFF) as usize
 }
 
+/// The slots to grant: those requested or, if the client takes more, up to twice as many as the
+/// RPCs that may wait, so that the server sees those that it is to refuse. `bytes_max` is the
+/// client's part of the memory for all rings.
+fn slots_granted(hello: Hello, waiting: u64, mtu_bytes: u32, bytes_max: u64) -> u32 {
+    let wanted = waiting.saturating_mul(2);
+    let most = hello.slots_max.min(SLOTS_MAX);
+    let bytes_max = bytes_max.min(CHOSEN_BYTES);
+    let fits = |slots| shared_bytes(Geometry::new(slots, mtu_bytes)) as u64 <= bytes_max;
+    let mut slots = hello.slots;
+    while u64::from(slots) < wanted && slots <= most / 2 && fits(2 * slots) {
+        slots *= 2;
+    }
+    slots
+}
+
 /// The listener, which runs on its own thread.
 pub(crate) struct Listener {
     listening: Option<OwnedFd>,
@@ -219,6 +241,8 @@ pub(crate) struct Listener {
     waker: Arc<OwnedFd>,
     terms: Terms,
     status: Arc<SharedMemory>,
+    /// Its counters; `None` if the page cannot be mapped again.
+    present: Option<StatusReader>,
     queues: Box<[Arc<EventQueue>]>,
     rss: Rss,
     ids: ClientIds,
@@ -248,12 +272,15 @@ impl Listener {
         let queues = (0..terms.engines).map(queue).collect::<std::io::Result<_>>()?;
         let rss = Rss::new(terms.engines, 0);
         let (listening, drains) = (Some(listening), Arc::default());
+        let page = ReadOnlyMemory::open(status.fd(), status.bytes()).ok();
+        let present = page.map(|page| StatusReader::new(page, status.bytes()));
         Ok(Self {
             listening,
             drains,
             waker,
             terms,
             status,
+            present,
             queues,
             rss,
             ids,
@@ -387,7 +414,7 @@ impl Listener {
         let asleep_word = self.queue_of(snid).asleep().word();
         Ok(Welcome {
             snid: snid.0,
-            geometry: Geometry::new(hello.slots, self.terms.mtu_bytes),
+            geometry: Geometry::new(self.slots_for(hello), self.terms.mtu_bytes),
             rpc_bytes_max: self.terms.rpc_bytes_max,
             reply_bytes_max: self.terms.reply_bytes_max,
             status_bytes: u32::try_from(self.status.bytes()).unwrap_or(0),
@@ -397,6 +424,15 @@ impl Listener {
             doorbells: if rings { self.terms.clients_max.into() } else { 0 },
             asleep_word: u32::try_from(asleep_word).unwrap_or(0),
         })
+    }
+
+    /// Slots by the present bound, which engines write to the status page.
+    fn slots_for(&self, hello: Hello) -> u32 {
+        let Terms { mtu_bytes, clients_max, rings_bytes_max, queue_bound, .. } = self.terms;
+        let present = self.present.as_ref().map_or(0, |status| status.read().queue_bound);
+        let waiting = if present == 0 { queue_bound.into() } else { present };
+        let waiting = if queue_bound == 0 { 0 } else { waiting };
+        slots_granted(hello, waiting, mtu_bytes, rings_bytes_max / u64::from(clients_max.max(1)))
     }
 
     fn mappable(&self) -> impl Iterator<Item = (Mappable, &SharedMemory)> {
@@ -494,6 +530,7 @@ mod tests {
             slo_ps: 0,
             clients_max: 1,
             rings_bytes_max: u64::MAX,
+            queue_bound: 0,
             engines: 1,
             spread: Spread::InTurn,
             allowed_uids: Vec::new(),
@@ -503,5 +540,26 @@ mod tests {
         let several = terms(vec![1000, 1007]);
         assert_eq!([1000, 1007, 0].map(|uid| several.tenant(uid)), [Some(1), Some(2), Some(0)]);
         assert_eq!(terms(Vec::new()).tenant(1000), None);
+    }
+
+    #[test]
+    fn a_ring_holds_twice_what_may_wait_as_far_as_client_and_memory_allow() {
+        let hello = |slots, slots_max| Hello {
+            version: handshake::VERSION,
+            slots,
+            slots_max,
+            sleeps: false,
+            domain: 0,
+            observes: false,
+            maps: false,
+            has_doorbell: false,
+        };
+        let granted = |hello, waiting| slots_granted(hello, waiting, 112, u64::MAX);
+        assert_eq!([0, 128, 129, 1000].map(|bound| granted(hello(256, 65_536), bound)), [256, 256, 512, 2048]);
+        assert_eq!([0, 256, 700].map(|slots_max| granted(hello(256, slots_max), 9000)), [256, 256, 512]);
+        assert_eq!(granted(hello(8192, 8192), 2), 8192, "never fewer than requested");
+        assert_eq!(granted(hello(256, u32::MAX), u64::MAX), 32_768, "8 MiB, with the words behind the slots");
+        assert_eq!(slots_granted(hello(256, u32::MAX), 9000, 4144, u64::MAX), 1024, "8 MiB of longer slots");
+        assert_eq!(slots_granted(hello(256, u32::MAX), 9000, 112, 100_000), 512, "its part of all rings");
     }
 }

@@ -519,6 +519,12 @@ impl Transport for Rings {
         self.events.collect().map(|events| self.read(events))
     }
 
+    /// Those of the rings that are looked at in every turn.
+    #[inline(always)]
+    fn clients_active(&self) -> Option<u32> {
+        Some(self.looks())
+    }
+
     /// The ring stays until the last of its RPCs has ended.
     fn forget(&mut self, snid: NodeId) {
         let Some(place) = self.place(snid) else { return };

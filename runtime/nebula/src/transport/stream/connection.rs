@@ -47,6 +47,8 @@ pub(super) struct Connection {
     pub(super) is_blocked: bool,
     pub(super) is_listed: bool,
     pub(super) is_dirty: bool,
+    /// The latest round in which it was active.
+    pub(super) round: u32,
 }
 
 impl Connection {
@@ -67,6 +69,7 @@ impl Connection {
             is_blocked: false,
             is_listed: false,
             is_dirty: false,
+            round: 0,
         }
     }
 

@@ -2,10 +2,12 @@
 
 use super::connection::{Connection, Peer};
 use crate::nic::recorder::Recorder;
-use nebula_nic::{Decision, Input, NackReason, NodeId, Timestamp, TransferId, crowding};
+use nebula_nic::{Decision, Input, NackReason, NodeId, Span, Timestamp, TransferId, crowding};
 use std::collections::VecDeque;
 
 const UNSENT_MAX: usize = 256 << 20;
+/// A client counts as active for one to two rounds after it connected or sent something.
+const ROUND: Span = Span::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Connections {
@@ -16,6 +18,34 @@ pub(super) struct Connections {
     input_bytes: usize,
     unsent_bytes: usize,
     count: u32,
+    active: Active,
+}
+
+/// Clients that were active in this round, and in the one before.
+#[derive(Debug)]
+struct Active {
+    round: u32,
+    ends: Timestamp,
+    now: u32,
+    before: u32,
+}
+
+impl Active {
+    #[inline]
+    fn begin_turn(&mut self, now: Timestamp) {
+        if now >= self.ends {
+            self.round = self.round.wrapping_add(1);
+            self.ends = now + ROUND;
+            self.before = std::mem::take(&mut self.now);
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, connection: &mut Connection) {
+        if std::mem::replace(&mut connection.round, self.round) != self.round {
+            self.now += 1;
+        }
+    }
 }
 
 impl Connections {
@@ -28,7 +58,19 @@ impl Connections {
             input_bytes: 0,
             unsent_bytes: 0,
             count: 0,
+            active: Active { round: 1, ends: Timestamp::ZERO, now: 0, before: 0 },
         }
+    }
+
+    #[inline]
+    pub(super) fn begin_turn(&mut self, now: Timestamp) {
+        self.active.begin_turn(now);
+    }
+
+    /// Clients that connected or sent something within the last round or two.
+    #[inline]
+    pub(super) fn active(&self) -> u32 {
+        self.active.now.max(self.active.before).min(self.count)
     }
 
     pub(super) fn count(&self) -> u32 {
@@ -45,7 +87,9 @@ impl Connections {
         let peer = peer(id)?;
         self.free.pop();
         self.count += 1;
-        self.places[id as usize] = Some(Box::new(Connection::new(peer, TransferId(0))));
+        let mut connection = Box::new(Connection::new(peer, TransferId(0)));
+        self.active.note(&mut connection);
+        self.places[id as usize] = Some(connection);
         Some(id)
     }
 
@@ -81,6 +125,9 @@ impl Connections {
 
     pub(super) fn wake(&mut self, id: u32, may_read: bool, has_ended: bool, may_send: bool) {
         let Some(Some(connection)) = self.places.get_mut(id as usize) else { return };
+        if may_read {
+            self.active.note(connection);
+        }
         connection.may_read |= may_read || has_ended;
         connection.has_ended |= has_ended;
         if may_send && connection.unsent() > 0 {

@@ -220,6 +220,7 @@ impl Transport for StreamPort {
             let share = Some(Share::of(intake, at_once, 1));
             return self.poll_datagrams(&mut Turn { now, share, intake, at_once });
         }
+        self.connections.begin_turn(now);
         self.hear();
         let (mut rpcs, ready) = (0, self.connections.ready());
         let share = Some(Share::of(intake, at_once, ready));
@@ -271,6 +272,12 @@ impl Transport for StreamPort {
         if let Ears::Datagrams(wire) = &mut self.ears {
             let _ = wire.flush();
         }
+    }
+
+    /// A datagram is a client only until it is answered: those are left out.
+    #[inline]
+    fn clients_active(&self) -> Option<u32> {
+        Some(if matches!(self.ears, Ears::Stream(_)) { self.connections.active() } else { 0 })
     }
 
     fn let_nobody_in(&mut self) {

@@ -108,7 +108,7 @@ impl UdpPort {
             rpc_bytes_max: config.rpc_bytes_max,
             reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
             mtu_bytes: config.mtu_bytes,
-            slo: config.slo,
+            slo: config.promised_slo(),
             domain: config.domain,
             violations: 0,
             latest: (None, 0),
