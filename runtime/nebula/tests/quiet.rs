@@ -31,7 +31,7 @@ fn an_idle_server_sleeps_and_each_of_its_clients_wakes_it() {
         ("threads-block", false, IdlePolicy::Block),
         ("threads", false, IdlePolicy::Adaptive),
     ] {
-        // Where the kernel lacks what makes that cheap, threads of their own take naps.
+        // Where the kernel lacks what makes that cheap, separate threads take naps.
         if name == "threads" && !WakeFlag::new().is_cheap_to_ask() {
             continue;
         }

@@ -321,8 +321,8 @@ impl ServerConfig {
         self.groups() == 1 && self.kind().sleeps()
     }
 
-    /// The silence after which an engine and its workers sleep. Adaptive ones on threads of their
-    /// own do so only if that costs no RPC a fence: each is handed on with a look at a `parker`.
+    /// The silence after which an engine and its workers sleep. Adaptive ones on separate
+    /// threads do so only if that costs no RPC a fence: each is handed on with a look at a parker.
     pub(crate) fn sleeps_after(&self, parker: &Parker) -> Option<Span> {
         match self.idle {
             IdlePolicy::Block => Some(POLLED_FOR),

@@ -208,8 +208,8 @@ impl Meter {
         }
     }
 
-    /// As [`note_rest`](Self::note_rest), by whichever worker is about to sleep: the first may sleep
-    /// while others serve.
+    /// As [`note_rest`](Self::note_rest), by whichever worker is about to sleep: the first may
+    /// sleep while others serve.
     #[cold]
     pub(crate) fn note_sleep(&self) {
         self.page.iter().for_each(Page::put_store);
