@@ -115,7 +115,7 @@ pub enum ServeError {
         /// The number asked for.
         got: u16,
     },
-    /// [`Server::serve_async`](crate::Server::serve_async) outside a `tokio` runtime.
+    /// `Server::serve_async` outside a `tokio` runtime.
     #[error("asynchronous handlers run as tasks of tokio: call serve_async within a runtime, as in its block_on")]
     NoExecutor,
     /// More RPCs that wait for later replies than a worker can have.
