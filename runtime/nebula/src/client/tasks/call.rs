@@ -1,15 +1,12 @@
 //! One call, as the future that its task awaits.
 
 use super::calls::CallId;
-use super::shared::{Shared, State, Submitted, WhenFull};
+use super::shared::{LOOKS, Shared, State, Submitted, WhenFull};
 use crate::client::error::CallError;
 use crate::config::client::Options;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-
-/// Looks of the only call before its task yields.
-const LOOKS: u32 = 16;
 
 /// A call of an [`AsyncClient`](crate::AsyncClient): the reply, or why there is none.
 ///
@@ -117,8 +114,9 @@ fn send(
         Submitted::Sent(call) => {
             *progress = Progress::Sent(call);
             // With several, other tasks may have something to send with it.
-            if state.is_alone() { look(state, call, reply).unwrap_or(Step::Yield) } else { Step::Yield }
+            Step::Yield
         }
+        Submitted::Ended(result) => Step::Over(result),
         Submitted::Waits(call) => {
             *progress = Progress::Queued(call);
             Step::Sleep(call)
