@@ -26,6 +26,18 @@ pub struct RequesterConfig {
 }
 
 impl RequesterConfig {
+    /// Whether a [`Requester`](super::Requester) can have it, without making one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Requester::try_new`](super::Requester::try_new).
+    pub const fn validate(&self) -> Result<(), RequesterConfigError> {
+        if self.outstanding < 1 || self.outstanding > OUTSTANDING_MAX {
+            return Err(RequesterConfigError::Outstanding { got: self.outstanding });
+        }
+        self.retry.validate()
+    }
+
     /// Up to `outstanding` RPCs, packets and replies up to 64 B, no deadline; a NACK ends the RPC.
     #[must_use]
     pub const fn new(snid: NodeId, outstanding: u32) -> Self {

@@ -17,7 +17,7 @@
 //!
 //! Next: station 1, [`outbound`](nebula_nic::outbound), for the RPC after it.
 
-use crate::config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
+use crate::config::{RequesterConfig, RequesterConfigError};
 use crate::outcome::{Call, Expired, Outcome, Resend, TableFull};
 use crate::retry::{Next, Retries};
 use crate::table::{Entry, State, Table};
@@ -63,10 +63,7 @@ pub struct Requester {
 impl Requester {
     /// A requester with nothing outstanding.
     pub fn try_new(config: RequesterConfig) -> Result<Self, RequesterConfigError> {
-        if !(1..=OUTSTANDING_MAX).contains(&config.outstanding) {
-            return Err(RequesterConfigError::Outstanding { got: config.outstanding });
-        }
-        config.retry.validate()?;
+        config.validate()?;
         let table = Table::new(config.outstanding, config.mtu.packets(config.reply_bytes_max), config.first_tid);
         let backoffs = Timers::of_tries(table.capacity());
         let deadlines = Timers::of_deadlines(table.capacity());

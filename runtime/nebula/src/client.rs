@@ -8,6 +8,7 @@ mod connection;
 mod ring;
 mod doorbell;
 mod retained;
+mod tracked;
 mod one_sided;
 mod shm;
 mod udp;

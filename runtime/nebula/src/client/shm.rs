@@ -4,6 +4,7 @@ use super::call::{Caller, call};
 use super::connection::Connection;
 use super::retained::Retained;
 use super::ring::{self, Answered, Entry, Next, Ring, State};
+use super::tracked::Tracked;
 use crate::client::error::{CallError, ConnectError, SubmitError};
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options};
@@ -13,7 +14,7 @@ use crate::rpc::slot::{IN_LINE_BYTES, Mark, SPAN_MAX, SlotHeader};
 use crate::status::StatusReader;
 use crate::transport::shm::handshake::Mappable;
 use nebula_nic::{Header, Kind, NodeId, Outbound, RpcKey, Span, Timestamp, TransferId};
-use nebula_requester::{Call, Expired, Outcome, Requester};
+use nebula_requester::{Call, Expired, Outcome};
 use nebula_sys::clock::Clock;
 use nebula_sys::copy::UNIT_BYTES;
 use nebula_sys::copy::store_bytes_and;
@@ -57,7 +58,7 @@ pub(crate) struct ShmClient {
     /// The longest wait for an RPC; [`Span::MAX`] without limit.
     deadline: Span,
     call_timeout: Duration,
-    requester: Requester,
+    requester: Tracked,
     snid: NodeId,
     status: StatusReader,
     clock: Clock,
@@ -99,7 +100,8 @@ impl ShmClient {
             let bytes = config.reply_bytes_max.or(said).unwrap_or(reply_bytes_max);
             return Err(ConnectError::ReplyTooLarge { bytes, slots: geometry.slots });
         }
-        let requester = Requester::try_new(config.requester(NodeId(welcome.snid), geometry, reply_bytes_max))?;
+        let wanted = config.requester(NodeId(welcome.snid), geometry, reply_bytes_max);
+        let requester = Tracked::try_new(wanted, config.is_timed())?;
         let rpc_bytes_max = welcome.rpc_bytes_max.min(geometry.slots.saturating_mul(geometry.mtu_bytes));
         let goes_short = span == 1 && !config.is_timed();
         Ok(Self {
@@ -114,7 +116,7 @@ impl ShmClient {
             snid: NodeId(welcome.snid),
             status: StatusReader::new(status, welcome.status_bytes as usize),
             clock: Clock::new(),
-            ended: VecDeque::with_capacity(geometry.slots as usize),
+            ended: VecDeque::new(),
             resends: VecDeque::new(),
             reply: vec![0; (reply_bytes_max as usize).max(IN_LINE_BYTES).next_multiple_of(UNIT_BYTES)],
             next_ticket: 0,
@@ -195,11 +197,7 @@ impl ShmClient {
     /// Gives an RPC to the requester too. Returns its number there.
     fn track(&mut self, token: u64, bytes: u32, options: Options) -> Result<TransferId, SubmitError> {
         let (now, call) = (self.now(), Call { bytes, key_hash: options.key_hash, server: 0, token });
-        let begun = match options.deadline {
-            Some(deadline) => self.requester.begin_within(now, deadline, call),
-            None => self.requester.begin_call(now, call),
-        };
-        begun.map(|packets| packets.tid()).map_err(|_| SubmitError::Full)
+        self.requester.begin(now, options, call)
     }
 
     fn forsake(&mut self, token: u64) -> bool {
@@ -351,7 +349,8 @@ impl ShmClient {
             return self.take_nack(nack(rpc, header));
         }
         // Any answer counts as a reply.
-        let Outcome::Reply { token, .. } = self.requester.handle_packet(self.now(), Header::reply(rpc, 0, 0)) else {
+        let now = self.now();
+        let Outcome::Reply { token, .. } = self.requester.handle_packet(now, Header::reply(rpc, 0, 0)) else {
             return None;
         };
         self.retained.drop_request(token);
@@ -374,7 +373,8 @@ impl ShmClient {
     }
 
     fn take_nack(&mut self, nack: Header) -> Option<(Ticket, Result<usize, CallError>)> {
-        match self.requester.handle_packet(self.now(), nack) {
+        let now = self.now();
+        match self.requester.handle_packet(now, nack) {
             Outcome::GaveUp { token, reason } => {
                 self.retained.drop_request(token);
                 let error = CallError::refused(reason);
