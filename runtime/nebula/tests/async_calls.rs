@@ -7,7 +7,7 @@ use nebula::{
     AsyncClient, Call, CallError, ClientConfig, Endpoint, Options, Queueing, Reply, RetryPolicy, RunningServer, Server,
     ServerConfig, Span, SubmitError,
 };
-use nebula_testing::wait::{Watchdog, wait_until};
+use nebula_testing::wait::{Watchdog, throughout, wait_until};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -435,4 +435,37 @@ fn a_task_sleeps_while_it_connects_and_may_be_dropped_meanwhile() {
     }
     let nobody = executor().block_on(AsyncClient::connect("shm://nobody-serves-here"));
     assert!(nobody.is_err(), "{nobody:?}");
+}
+
+#[test]
+fn a_call_that_has_waited_for_room_polls_as_long_as_any_once_it_is_sent() {
+    let _watchdog = Watchdog::new("room, then polls");
+    let (allow, allowed) = mpsc::channel::<()>();
+    let allowed = std::sync::Mutex::new(allowed);
+    let service = move |request: &[u8], reply: &mut Reply<'_>| {
+        // Without the test, all may be answered.
+        let _ = allowed.lock().expect("not poisoned").recv();
+        reply.write(request);
+    };
+    let server = Server::bind(&endpoint("room")).config(roomy()).serve(boxed(service)).expect("a server");
+    // The handler's end must go before the server that waits for the handler.
+    let allow = allow;
+    let poll_for = Duration::from_millis(5);
+    let client = connect(&server, 2).poll_for(poll_for);
+    let woken: Vec<Arc<Woken>> = (0..3).map(|_| Arc::default()).collect();
+    let mut calls: Vec<_> = (0..3_u8).map(|call| client.call([call])).collect();
+    calls.iter_mut().zip(&woken).for_each(|(call, woken)| put_to_sleep(call, woken));
+    let asleep = woken[2].times();
+    throughout(2 * poll_for, || {});
+    allow.send(()).expect("a handler");
+    let first = wait_until("the first reply", || Some(poll(&mut calls[0], &woken[0])).filter(Poll::is_ready));
+    assert_eq!(first, Poll::Ready(Ok(vec![0])));
+    wait_until("room", || (woken[2].times() > asleep).then_some(()));
+    let before = woken[2].times();
+    for polls in 1..=2 {
+        assert!(poll(&mut calls[2], &woken[2]).is_pending(), "the second is not answered yet");
+        assert_eq!(woken[2].times(), before + polls, "it was sent and then looked for, and sleeps after neither");
+    }
+    drop((allow, calls));
+    server.stop();
 }

@@ -36,7 +36,8 @@ pub struct Call<R> {
 enum Progress {
     Fresh,
     Queued(CallId),
-    Sent(CallId),
+    /// And since when it is polled without an end, in ticks.
+    Sent(CallId, Option<u64>),
     Over,
 }
 
@@ -69,7 +70,7 @@ impl<R: AsRef<[u8]> + Unpin> Future for Call<R> {
                     Some(result) => Step::Over(result),
                     None => send(state, Some(call), request, *options, *full, reply, progress),
                 },
-                Progress::Sent(call) => wait(state, call, *poll_for, reply),
+                Progress::Sent(call, ref mut since) => wait(state, call, since, *poll_for, reply),
                 Progress::Over => panic!("the call has ended: it cannot be polled again"),
             };
             if let Step::Sleep(call) = step {
@@ -112,7 +113,7 @@ fn send(
 ) -> Step {
     match state.submit(call, request, options, full, reply) {
         Submitted::Sent(call) => {
-            *progress = Progress::Sent(call);
+            *progress = Progress::Sent(call, None);
             // With several, other tasks may have something to send with it.
             Step::Yield
         }
@@ -125,11 +126,12 @@ fn send(
     }
 }
 
-fn wait(state: &mut State, call: CallId, poll_for: u64, reply: &mut Vec<u8>) -> Step {
+fn wait(state: &mut State, call: CallId, since: &mut Option<u64>, poll_for: u64, reply: &mut Vec<u8>) -> Step {
     if let Some(over) = look(state, call, reply) {
         return over;
     }
-    if state.waits(call) < poll_for { Step::Yield } else { Step::Sleep(call) }
+    let now = state.note_wait(call);
+    if now.saturating_sub(*since.get_or_insert(now)) < poll_for { Step::Yield } else { Step::Sleep(call) }
 }
 
 /// The end of the call, if another call's look has found it or a few more looks do.
@@ -153,7 +155,7 @@ fn look(state: &mut State, call: CallId, reply: &mut Vec<u8>) -> Option<Step> {
 
 impl<R> Drop for Call<R> {
     fn drop(&mut self) {
-        if let Progress::Queued(call) | Progress::Sent(call) = self.progress {
+        if let Progress::Queued(call) | Progress::Sent(call, _) = self.progress {
             self.client.with(|state| state.forget(call));
         }
     }

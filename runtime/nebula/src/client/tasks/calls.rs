@@ -102,13 +102,12 @@ impl Calls {
         CallId(u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// The call times out at `until` at the latest. Returns when it does.
-    pub(super) fn limit(&mut self, call: CallId, until: u64) -> u64 {
+    /// The call times out at `until` at the latest.
+    pub(super) fn limit(&mut self, call: CallId, until: u64) {
         let until = *self.entries[call.0 as usize].until.get_or_insert(until);
         if self.expiry.is_none_or(|expiry| until < expiry) {
             self.expiry = Some(until);
         }
-        until
     }
 
     pub(super) fn queue(&mut self, until: u64, reply: Vec<u8>) -> CallId {

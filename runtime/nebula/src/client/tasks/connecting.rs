@@ -13,12 +13,11 @@ type Make<T, E> = Box<dyn FnOnce() -> Result<T, E> + Send>;
 /// Awaited, it connects on a new thread, so that it blocks none of the executor's. If dropped then,
 /// it disconnects once it has connected.
 #[must_use = "nothing is connected before it is awaited"]
-pub struct Connecting<T, E> {
-    make: Option<Make<T, E>>,
-    made: Arc<Mutex<Made<T, E>>>,
-}
+pub struct Connecting<T, E>(Arc<Mutex<Made<T, E>>>);
 
 struct Made<T, E> {
+    /// Until a thread takes it.
+    make: Option<Make<T, E>>,
     result: Option<std::thread::Result<Result<T, E>>>,
     waker: Option<Waker>,
 }
@@ -26,7 +25,7 @@ struct Made<T, E> {
 impl<T, E> Connecting<T, E> {
     #[doc(hidden)]
     pub fn new(make: impl FnOnce() -> Result<T, E> + Send + 'static) -> Self {
-        Self { make: Some(Box::new(make)), made: Arc::new(Mutex::new(Made { result: None, waker: None })) }
+        Self(Arc::new(Mutex::new(Made { make: Some(Box::new(make)), result: None, waker: None })))
     }
 
     /// Blocks this thread until the server has answered.
@@ -39,37 +38,43 @@ impl<T, E> Connecting<T, E> {
     ///
     /// If it has been polled.
     pub fn wait(self) -> Result<T, E> {
-        let make = self.make.expect("a client that was polled while it connects has to be awaited");
-        make()
+        let make = locked(&self.0).make.take();
+        make.expect("a client that was polled while it connects has to be awaited")()
     }
 }
 
 impl<T: Send + 'static, E: Send + 'static> Future for Connecting<T, E> {
     type Output = Result<T, E>;
 
-    /// # Panics
-    ///
-    /// When no thread can be started.
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut made = locked(&self.made);
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut made = locked(&self.0);
         if let Some(result) = made.result.take() {
             return Poll::Ready(result.unwrap_or_else(|panic| resume_unwind(panic)));
         }
         made.waker = Some(cx.waker().clone());
+        let is_first = made.make.is_some();
         drop(made);
-        if let Some(make) = self.make.take() {
-            let made = self.made.clone();
-            std::thread::spawn(move || {
-                let result = catch_unwind(AssertUnwindSafe(make));
-                let mut made = locked(&made);
-                made.result = Some(result);
-                let waker = made.waker.take();
-                drop(made);
-                waker.into_iter().for_each(Waker::wake);
-            });
+        if is_first {
+            let made = self.0.clone();
+            let thread = std::thread::Builder::new().name("nebula-connect".to_owned());
+            // Without a thread this one connects.
+            if thread.spawn(move || connect(&made)).is_err() {
+                connect(&self.0);
+            }
         }
         Poll::Pending
     }
+}
+
+/// Connects in this thread, and wakes the task.
+fn connect<T, E>(made: &Mutex<Made<T, E>>) {
+    let Some(make) = locked(made).make.take() else { return };
+    let result = catch_unwind(AssertUnwindSafe(make));
+    let mut made = locked(made);
+    made.result = Some(result);
+    let waker = made.waker.take();
+    drop(made);
+    waker.into_iter().for_each(Waker::wake);
 }
 
 fn locked<T, E>(made: &Mutex<Made<T, E>>) -> MutexGuard<'_, Made<T, E>> {

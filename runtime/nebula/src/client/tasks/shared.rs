@@ -209,12 +209,12 @@ impl State {
         Submitted::Sent(id)
     }
 
-    /// The call was polled without an end. Returns for how long that has gone on, in ticks.
-    pub(super) fn waits(&mut self, call: CallId) -> u64 {
+    /// The call was polled without an end: its time runs from now on at the latest. Returns now.
+    pub(super) fn note_wait(&mut self, call: CallId) -> u64 {
         let now = self.now();
-        let until = self.calls.limit(call, now.saturating_add(self.patience));
+        self.calls.limit(call, now.saturating_add(self.patience));
         self.expire(now);
-        now.saturating_add(self.patience) - until
+        now
     }
 
     /// Whether the call just sent, not yet among the others, is the only one, as the one before it
