@@ -60,6 +60,11 @@ impl Server {
         Ok(total)
     }
 
+    /// Its memory: a page that several processes map counts a part for each.
+    pub fn memory_bytes(&self) -> Result<u64, Failure> {
+        memory_bytes(self.0.id())
+    }
+
     pub fn stop(&self) -> Result<(), Failure> {
         self.signal(Signal::STOP)?;
         let stopped = WaitIdOptions::STOPPED;
@@ -149,4 +154,11 @@ pub fn client_cores(most: usize) -> &'static [usize] {
 
 pub fn pin_client() -> Result<(), Failure> {
     Ok(nebula_sys::affinity::pin_to(cores()[0])?)
+}
+
+/// The memory of a process: a page that several processes map counts a part for each.
+pub fn memory_bytes(process: u32) -> Result<u64, Failure> {
+    let told = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
+    let kib = told.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix(" kB"));
+    Ok(kib.ok_or("a process without its memory")?.parse::<u64>()? * 1024)
 }

@@ -9,7 +9,7 @@ use nebula::{CallError, Client, ClientConfig, Reply, ServerConfig};
 use nebula_sys::clock::Clock;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const CONNECTED: [usize; 4] = [1, 64, 1024, 4096];
@@ -35,6 +35,7 @@ pub fn run() -> Result<(), Failure> {
         for connected in &CONNECTED[1..] {
             with_connected(*connected, Some(alone))?;
         }
+        memory()?;
         idle()
     })
 }
@@ -58,6 +59,8 @@ fn with_connected(connected: usize, alone: Option<(f64, f64)>) -> Result<(f64, f
     let first = first_calls(&mut clients)?;
     let what = format!("first round trip p50 after a second of silence, {connected} clients");
     against(&what, first, "ns", ("one active client", alone.0), Some(Bound::AtMost(3.0)));
+    let bare = bare_first(connected)?;
+    plain(&format!("first round trip p50 of a bare line with a doorbell, {connected} clients"), bare, "ns");
     plain(&format!("all of {connected} clients active, one RPC each"), all_active(&mut clients)?, "M RPC/s");
     Ok((p50, p99))
 }
@@ -116,6 +119,26 @@ fn all_active(clients: &mut [Client]) -> Result<f64, Failure> {
         }
     }
     Ok(done as f64 / ((clock.now_ps() - from) as f64 / 1e6))
+}
+
+/// Clients by default that have made one call each.
+fn memory() -> Result<(), Failure> {
+    const CLIENTS: usize = 1000;
+    let name = format!("shm://bench-clients-{}", std::process::id());
+    let server = Server::start(&["serve-clients", &name])?;
+    let used = || Ok::<_, Failure>([server.memory_bytes()?, child::memory_bytes(std::process::id())?]);
+    let before = used()?;
+    let mut clients = (0..CLIENTS).map(|_| Client::connect(&name)).collect::<Result<Vec<_>, _>>()?;
+    for client in &mut clients {
+        client.call(&PAYLOAD)?;
+    }
+    let after = used()?;
+    for (side, at) in [("server", 0), ("client", 1)] {
+        let each = after[at].saturating_sub(before[at]) as f64 / CLIENTS as f64 / 1024.0;
+        let bound = Some(Bound::AtMost(1.0));
+        against(&format!("memory of a silent client, at the {side}"), each, "KiB", ("target", 8.0), bound);
+    }
+    Ok(())
 }
 
 /// A server without RPCs, and with few: its core, and how long an RPC takes that wakes it.
@@ -207,4 +230,72 @@ pub fn serve(name: &str) -> Result<(), Failure> {
     child::ready()?;
     server.join()?;
     Ok(())
+}
+
+/// The least that a doorbell needs: a line in a page of each client, and a bit that says which line
+/// to look at. Returns the first round trip p50 after a second of silence, of all clients but one.
+fn bare_first(connected: usize) -> Result<f64, Failure> {
+    const PAGE_WORDS: usize = 512;
+    let lines: Vec<AtomicU64> = (0..connected * PAGE_WORDS).map(|_| AtomicU64::new(0)).collect();
+    let bells: Vec<AtomicU64> = (0..64).map(|_| AtomicU64::new(0)).collect();
+    let (which, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let line = |client: usize| &lines[client * PAGE_WORDS];
+    let serve = |client: usize| {
+        let request = line(client).load(Ordering::Acquire);
+        if request & 1 == 1 {
+            line(client).store(request + 1, Ordering::Release);
+        }
+    };
+    let call = |client: usize, clock: Clock| {
+        let from = clock.ticks();
+        let request = line(client).load(Ordering::Relaxed) + 1;
+        line(client).store(request, Ordering::Release);
+        if client > 0 {
+            bells[client / 64].fetch_or(1 << (client % 64), Ordering::Release);
+            which.fetch_or(1 << (client / 64), Ordering::Release);
+        }
+        while line(client).load(Ordering::Acquire) == request {
+            std::hint::spin_loop();
+        }
+        clock.ticks() - from
+    };
+    let mut times = Vec::with_capacity(connected);
+    let clock = Clock::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = nebula_sys::affinity::pin_to(child::server_core());
+            while !is_over.load(Ordering::Relaxed) {
+                serve(0);
+                if which.load(Ordering::Relaxed) == 0 {
+                    continue;
+                }
+                for word in ones(which.swap(0, Ordering::Acquire)) {
+                    for bit in ones(bells[word].swap(0, Ordering::Acquire)) {
+                        serve(word * 64 + bit);
+                    }
+                }
+            }
+        });
+        for client in 1..connected {
+            call(client, clock);
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        for client in 1..connected {
+            for _ in 0..BETWEEN {
+                call(0, clock);
+            }
+            times.push(call(client, clock));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    times.sort_unstable();
+    Ok(clock.ps(times[times.len() / 2]) as f64 / 1000.0)
+}
+
+/// The numbers of the bits that are set.
+fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        (word != 0).then(|| word &= word - 1).map(|()| bit)
+    })
 }

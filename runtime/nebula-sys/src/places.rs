@@ -23,6 +23,12 @@ impl<T: Clone + Default> Places<T> {
 }
 
 impl<T> Places<T> {
+    /// The number of places.
+    #[must_use]
+    pub const fn count(&self) -> u32 {
+        self.mask + 1
+    }
+
     #[inline(always)]
     const fn index(&self, position: u32) -> usize {
         (position & self.mask) as usize
@@ -52,6 +58,7 @@ mod tests {
     #[test]
     fn a_position_names_its_place_in_every_lap() {
         let mut places = Places::new(4);
+        assert_eq!(places.count(), 4);
         for position in 0..4 {
             *places.at_mut(position) = position;
         }

@@ -11,6 +11,7 @@ use nebula::{
     Rpc, RunningServer, Server, ServerConfig, Service, Span, Stage, Steering, SubmitError, Worker,
 };
 use nebula_testing::wait::{Watchdog, spin, wait_until};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
@@ -541,4 +542,32 @@ fn a_call_gives_up_in_time_and_the_next_one_gets_its_own_answer() {
     assert_eq!(reply, b"six", "not a late answer to another");
     server.stop();
     serving.join().expect("the worker ends with its server");
+}
+
+#[test]
+fn a_ring_that_fills_for_the_first_time_keeps_every_outstanding_rpc() {
+    const ANSWERED_FIRST: u32 = 5;
+    let _watchdog = Watchdog::new("a ring that fills");
+    let (name, server, worker) = by_hand("fills", |config| config.slo = Span::from_secs(60));
+    let mut client = Client::connect_with(&name, ClientConfig::default().slots(RING_SLOTS)).expect("a connection");
+    let submit = |client: &mut Client, number: u32| client.submit(&number.to_le_bytes());
+    let mut sent: HashMap<_, _> = (0..60).map(|number| (submit(&mut client, number).expect("room"), number)).collect();
+    let answer = |client: &mut Client, sent: &mut HashMap<_, u32>| {
+        let rpc = next_rpc(&worker);
+        let reply = rpc.payload().to_vec();
+        finish((rpc, reply));
+        let (ticket, end) = wait_until("an answer", || next_end(client));
+        let number = sent.remove(&ticket).expect("a ticket ends once");
+        assert_eq!(end, Ok(number.to_le_bytes().to_vec()));
+    };
+    // The oldest RPC is then not in the first slot.
+    (0..ANSWERED_FIRST).for_each(|_| answer(&mut client, &mut sent));
+    for number in 60..RING_SLOTS + ANSWERED_FIRST {
+        sent.insert(submit(&mut client, number).expect("room"), number);
+    }
+    assert_eq!(client.submit(b"one more"), Err(SubmitError::Full));
+    while !sent.is_empty() {
+        answer(&mut client, &mut sent);
+    }
+    server.stop();
 }

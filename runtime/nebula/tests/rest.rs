@@ -46,10 +46,15 @@ fn turns(client: &mut Client, ended: usize) -> (u32, Vec<Result<Vec<u8>, CallErr
 #[test]
 fn an_event_loop_loses_no_answer_whether_it_comes_before_or_after_the_look() {
     let _watchdog = Watchdog::new("event loops");
-    for at in everywhere("event-loop") {
+    let [shm, udp, tcp] = everywhere("event-loop");
+    let several = [0, 1].map(|at| format!("{}-{at}", endpoint("event-loop")));
+    let mixed = vec![endpoint("event-loop-and"), udp.clone(), tcp.clone()];
+    for at in [vec![shm], vec![udp], vec![tcp], several.to_vec(), mixed] {
         let echo = |request: &[u8], reply: &mut Reply<'_>| reply.write(request);
-        let server = Server::bind(&at).config(unhurried_config(|_| {})).serve(echo).expect("a server");
-        let mut client = Client::connect_with(server.endpoint().clone(), sleeper()).expect("a connection");
+        let serve = |at: &String| Server::bind(at).config(unhurried_config(|_| {})).serve(echo).expect("a server");
+        let servers: Vec<_> = at.iter().map(serve).collect();
+        let endpoints: Vec<_> = servers.iter().map(|server| server.endpoint().to_string()).collect();
+        let mut client = Client::connect_with(&*endpoints.join(","), sleeper()).expect("a connection");
         for round in 0..500_u32 {
             let requests: Vec<_> = (0..=round % 3).map(|at| [round, at].map(u32::to_le_bytes).concat()).collect();
             for request in &requests {
@@ -62,8 +67,8 @@ fn an_event_loop_loses_no_answer_whether_it_comes_before_or_after_the_look() {
         // Nothing is awaited: there is nothing to look for, and nothing comes.
         let awaited = client.rest(|completion| panic!("{completion:?}")).expect("a descriptor");
         let none = poll(&mut [PollFd::new(&awaited.descriptor, PollFlags::IN)], Some(&Timespec::default()));
-        assert_eq!(none, Ok(0), "{at}");
-        server.stop();
+        assert_eq!(none, Ok(0), "{at:?}");
+        servers.into_iter().for_each(|server| _ = server.stop());
     }
 }
 

@@ -86,8 +86,9 @@ pub(crate) struct Ring {
     next: u32,
     /// The oldest RPC whose slots are not free; `next` if there is none.
     oldest: u32,
-    /// Slots that may be in use; zero once the server is gone.
+    /// Slots that may be in use before `entries` must grow; zero once the server is gone.
     room: u32,
+    /// As many as have been needed: most clients of a long ring never fill it.
     entries: Places<Entry>,
     /// Entries from `oldest` on that are over.
     over: u32,
@@ -117,6 +118,10 @@ pub(crate) struct Connected {
     pub(crate) regions: Vec<(Mappable, OwnedFd)>,
 }
 
+/// The RPCs that a new client has entries for: 1 KiB of them.
+const ENTRIES_FIRST: u32 = 64;
+/// The longest reply that a new client has memory for: many clients get no longer one.
+pub(crate) const REPLY_BYTES_FIRST: u32 = 512;
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Maps the ring that the server `name` grants. The server wakes a client that may sleep.
@@ -193,8 +198,8 @@ impl Ring {
             socket,
             next: 0,
             oldest: 0,
-            room: geometry.slots,
-            entries: Places::new(geometry.slots),
+            room: geometry.slots.min(ENTRIES_FIRST),
+            entries: Places::new(geometry.slots.min(ENTRIES_FIRST)),
             over: 0,
             polls: 0,
             idles: 0,
@@ -226,6 +231,27 @@ impl Ring {
     #[inline(always)]
     pub(crate) fn has_room(&self, span: u32) -> bool {
         self.next.wrapping_sub(self.oldest) + span <= self.room
+    }
+
+    /// As [`has_room`](Self::has_room), with entries for as many slots as the ring has.
+    pub(crate) fn make_room(&mut self, span: u32) -> bool {
+        self.has_room(span) || self.grow(span)
+    }
+
+    #[cold]
+    fn grow(&mut self, span: u32) -> bool {
+        let in_use = self.next.wrapping_sub(self.oldest);
+        let needed = in_use.saturating_add(span);
+        if self.is_gone || needed > self.geometry.slots {
+            return false;
+        }
+        let mut entries = Places::new(needed.next_power_of_two());
+        for position in (0..in_use).map(|ahead| self.oldest.wrapping_add(ahead)) {
+            *entries.at_mut(position) = *self.entries.at(position);
+        }
+        self.entries = entries;
+        self.room = self.entries.count();
+        true
     }
 
     #[inline(always)]
@@ -507,7 +533,7 @@ impl Ring {
         let watched = if self.may_sleep { PollFlags::empty() } else { PollFlags::IN };
         let mut fds = [PollFd::new(&self.socket, watched)];
         self.is_gone = matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0);
-        self.room = if self.is_gone { 0 } else { self.geometry.slots };
+        self.room = if self.is_gone { 0 } else { self.entries.count() };
     }
 
     /// Takes the server's wake-ups off the socket. Returns whether the server is gone.

@@ -3,7 +3,7 @@
 use super::call::{Caller, call};
 use super::connection::Connection;
 use super::retained::Retained;
-use super::ring::{self, Answered, Entry, Next, Ring, State};
+use super::ring::{self, Answered, Entry, Next, REPLY_BYTES_FIRST, Ring, State};
 use super::tracked::Tracked;
 use crate::client::error::{CallError, ConnectError, SubmitError};
 use crate::client::ticket::{Completion, Ticket};
@@ -103,10 +103,11 @@ impl ShmClient {
         let wanted = config.requester(NodeId(welcome.snid), geometry, reply_bytes_max);
         let requester = Tracked::try_new(wanted, config.is_timed())?;
         let rpc_bytes_max = welcome.rpc_bytes_max.min(geometry.slots.saturating_mul(geometry.mtu_bytes));
+        let first = reply_bytes_max.min(REPLY_BYTES_FIRST);
         let goes_short = span == 1 && !config.is_timed();
         Ok(Self {
             whole_end: if goes_short { rpc_bytes_max.min(geometry.mtu_bytes) as usize + 1 } else { 0 },
-            whole_reply_max: reply_bytes_max.min(geometry.mtu_bytes),
+            whole_reply_max: first.min(geometry.mtu_bytes),
             sent: 0,
             misses: 0,
             retained: Retained::new(config.keeps_requests()),
@@ -118,7 +119,7 @@ impl ShmClient {
             clock: Clock::new(),
             ended: VecDeque::new(),
             resends: VecDeque::new(),
-            reply: vec![0; (reply_bytes_max as usize).max(IN_LINE_BYTES).next_multiple_of(UNIT_BYTES)],
+            reply: vec![0; (first as usize).max(IN_LINE_BYTES).next_multiple_of(UNIT_BYTES)],
             next_ticket: 0,
             rpc_bytes_max,
             reply_bytes_max,
@@ -365,7 +366,8 @@ impl ShmClient {
     fn copy_reply(&mut self, position: u32, bytes: u32) {
         let mtu = self.ring.geometry().mtu_bytes as usize;
         if self.reply.len() < bytes as usize {
-            self.reply.resize((bytes as usize).next_multiple_of(UNIT_BYTES), 0);
+            self.reply.resize((bytes.max(self.reply_bytes_max) as usize).next_multiple_of(UNIT_BYTES), 0);
+            self.whole_reply_max = self.ring.geometry().mtu_bytes.min(self.reply_bytes_max);
         }
         for (at, part) in (0..).zip(self.reply[..bytes as usize].chunks_mut(mtu)) {
             self.ring.load(position.wrapping_add(at), part);
@@ -433,7 +435,7 @@ impl ShmClient {
             // The request of an RPC that has ended otherwise is gone.
             if let Some(request) = self.retained.request(token) {
                 let (tid, span) = (packets.tid(), self.span(packets.rpc_bytes()));
-                if !self.ring.has_room(span) {
+                if !self.ring.make_room(span) {
                     return;
                 }
                 let key_hash = packets.clone().next().map_or(0, |header| header.key_hash);
@@ -472,7 +474,7 @@ impl Connection for ShmClient {
         };
         let span = self.span(bytes);
         // Retries go first, or they might wait without limit.
-        if !self.ring.has_room(span) || !self.resends.is_empty() {
+        if !self.ring.make_room(span) || !self.resends.is_empty() {
             return Err(self.ring.refusal());
         }
         self.is_timed |= options.deadline.is_some();
@@ -489,7 +491,7 @@ impl Connection for ShmClient {
         if self.mark.is_forked() {
             return Err(SubmitError::Forked);
         }
-        if !self.ring.has_room(1) {
+        if !self.ring.make_room(1) {
             return Err(self.ring.refusal());
         }
         self.sent += 1;
@@ -548,7 +550,7 @@ impl Connection for ShmClient {
     #[cfg(feature = "tower")]
     fn has_room(&mut self) -> bool {
         let span = self.span(0);
-        (self.ring.has_room(span) && self.resends.is_empty()) || self.ring.looks_gone() || self.mark.is_forked()
+        (self.ring.make_room(span) && self.resends.is_empty()) || self.ring.looks_gone() || self.mark.is_forked()
     }
 
     fn due(&mut self) -> Option<Span> {
