@@ -13,6 +13,12 @@ use nebula_sys::clock::Clock;
 const ALONE: Span = Span::from_us(20);
 const IN_TURNS: Span = Span::from_ns(300);
 const BESIDE_OTHERS: Span = Span::from_us(200);
+/// A thread that takes turns has answered within this time, or has nothing to say.
+const TURNS_END: Span = Span::from_us(5);
+/// A client that polls on another core asks again within this time.
+const POLLED_BESIDE_OTHERS: Span = Span::from_us(2);
+/// Once a thread that computes has been found, for how long it is taken to be there still.
+const LEARNT_FOR: Span = Span::from_secs(1);
 /// A longer yield took two switches: another thread ran.
 const SWITCHED: Span = Span::from_ns(1000);
 /// A thread that also waits gives the core back within this time.
@@ -45,6 +51,20 @@ impl Yielding {
     #[inline(always)]
     pub(crate) fn takes_turns(&self) -> bool {
         self.patience < ALONE
+    }
+
+    /// Whether a thread that has waited for `silence` had better sleep: another one shares its core,
+    /// and a thread that is woken runs sooner than one that has yielded.
+    #[inline]
+    pub(crate) fn had_better_sleep(&mut self, silence: Span) -> bool {
+        if self.patience == BESIDE_OTHERS && self.elapsed(self.yielded_ticks) >= LEARNT_FOR {
+            self.patience = ALONE;
+        }
+        match self.patience {
+            IN_TURNS => silence >= TURNS_END,
+            BESIDE_OTHERS => silence >= POLLED_BESIDE_OTHERS,
+            _ => false,
+        }
     }
 
     /// Polls or yields once, in a wait that has lasted for `silence`.
@@ -102,6 +122,20 @@ mod tests {
         assert_eq!(patience_after(Span::from_us(3)), IN_TURNS);
         assert_eq!(patience_after(Span::from_ms(3)), BESIDE_OTHERS);
         assert!(IN_TURNS < ALONE && ALONE < BESIDE_OTHERS);
+    }
+
+    #[test]
+    fn who_shares_the_core_sleeps_soon_and_who_is_alone_does_not() {
+        let mut yielding = Yielding::new();
+        assert!(!yielding.had_better_sleep(Span::from_ms(1)));
+        yielding.patience = IN_TURNS;
+        assert_eq!([2, 5].map(|us| yielding.had_better_sleep(Span::from_us(us))), [false, true]);
+        (yielding.patience, yielding.yielded_ticks) = (BESIDE_OTHERS, yielding.ticks());
+        assert_eq!([1, 2].map(|us| yielding.had_better_sleep(Span::from_us(us))), [false, true]);
+        // What was learnt long ago is learnt again.
+        yielding.yielded_ticks = 0;
+        assert!(!yielding.had_better_sleep(Span::from_ms(1)));
+        assert_eq!(yielding.patience, ALONE);
     }
 
     #[test]

@@ -45,12 +45,13 @@ pub enum IdlePolicy {
     /// It polls all the time: the lowest latency, for a whole core.
     Spin,
     /// It polls for 50 µs, then sleeps until something arrives: an idle server uses no processor
-    /// time. The first RPC after a silence waits for the threads on its way, some 10 µs each. Where
-    /// several threads share a queue (`mcs-lock`, `work-stealing`, `altocumulus`), or the kernel
-    /// lacks `membarrier`, threads poll, yield, and after 5 ms sleep 50 µs between polls, which
-    /// takes a tenth of a core each. Under a CPU quota it is [`Block`](Self::Block).
+    /// time. An engine whose core other threads use polls for 2 to 5 µs. The first RPC after a
+    /// silence waits for the threads on its way, some 10 µs each. Where several threads share a
+    /// queue (`mcs-lock`, `work-stealing`, `altocumulus`), or the kernel lacks `membarrier`,
+    /// threads poll, yield, and after 5 ms sleep 50 µs between polls, which takes a tenth of a core
+    /// each. Under a CPU quota it is [`Block`](Self::Block).
     Adaptive,
-    /// It polls for 20 µs, then sleeps until something arrives.
+    /// As [`Adaptive`](Self::Adaptive), after 25 µs.
     Block,
 }
 

@@ -1,13 +1,22 @@
 //! An engine without work polls, yields or sleeps, by the idle policy.
 
-use super::turn::Engine;
+use super::turn::{Engine, Rest};
 use crate::nic::transport::Transport;
 use crate::rpc::parking::rest_after;
-use nebula_nic::Timestamp;
+use nebula_nic::{Span, Timestamp};
 use std::time::Duration;
 
 /// The longest sleep, so that a lost wake-up costs little.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+impl Rest {
+    /// Whether an engine that has found nothing for `silence` sleeps, if it may.
+    #[inline]
+    fn is_over(&mut self, silence: Span) -> bool {
+        let Some(after) = self.sleeps_after else { return false };
+        silence >= after || self.yielding.had_better_sleep(silence)
+    }
+}
 
 impl<T: Transport> Engine<T> {
     #[inline(always)]
@@ -31,7 +40,7 @@ impl<T: Transport> Engine<T> {
         }
         if let Some(since) = self.clock.idle_since {
             let silence = now - since;
-            let sleeps = may_block && self.rest.sleeps_after.is_some_and(|after| silence >= after);
+            let sleeps = may_block && self.rest.is_over(silence);
             if !(sleeps && self.block(now)) {
                 rest_after(silence, &mut self.rest.yielding);
             }

@@ -6,8 +6,9 @@ use nebula_sys::wake::WakeFlag;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// How long an engine or a worker that may sleep polls before.
-pub(crate) const POLLED_FOR: Span = Span::from_us(20);
+/// How long an engine or a worker that may sleep polls before: long enough for a yield, which shows
+/// whether its core is shared.
+pub(crate) const POLLED_FOR: Span = Span::from_us(25);
 
 /// Wakes one thread. Before it sleeps, the thread calls [`arm`](Self::arm), looks for work once
 /// more, and only then waits. A thread that brings work calls
