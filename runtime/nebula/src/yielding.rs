@@ -53,7 +53,7 @@ impl Yielding {
         self.patience < ALONE
     }
 
-    /// Whether a thread that has waited for `silence` had better sleep: another one shares its core,
+    /// Whether a thread that has waited for `silence` had better sleep: another shares its core,
     /// and a thread that is woken runs sooner than one that has yielded.
     #[inline]
     pub(crate) fn had_better_sleep(&mut self, silence: Span) -> bool {
