@@ -3,7 +3,6 @@
 mod report;
 mod service;
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -100,7 +99,8 @@ fn between(text: &str) -> Result<Between, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let chain = ChainConfig::parse(&args.chain, |file| fs::read_to_string(file).map_err(|error| error.to_string()));
+    let chain =
+        ChainConfig::parse(&args.chain, |file| nebula_files::text(file.as_ref()).map_err(|error| error.to_string()));
     let chain = chain.map_err(|error| Failure::bad_input(format!("--chain: {error}")))?;
     if args.flows.is_some() && !chain.counts() {
         return Err(Failure::bad_input("--flows has what a counter counts: add counter to --chain"));

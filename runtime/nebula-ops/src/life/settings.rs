@@ -88,8 +88,7 @@ fn names(command: &Command) -> Vec<String> {
 
 fn read(path: &Path) -> Result<Settings, Failure> {
     let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Failure::bad_input(format!("cannot read {name}: {error}")))?;
+    let text = nebula_files::text(path).map_err(|error| Failure::bad_input(format!("cannot read {name}: {error}")))?;
     Settings::parse(&name, &text)
 }
 
