@@ -45,15 +45,19 @@ impl KeepArgs {
     /// Creates the store: in its own memory, in the `--adopt` file, or where `is_shared` in memory
     /// that others may read. Loads the snapshot if one is named.
     pub(super) fn begin(&self, config: StoreConfig, now: u32, is_shared: bool) -> Result<Kept, Failure> {
-        // Before the store allocates its memory.
-        self.load.as_deref().map(check).transpose()?;
-        self.snapshot.as_deref().map(|path| check_place(path).map_err(cannot_write(path))).transpose()?;
         let (store, memory) = self.store(config, is_shared)?;
         if let Some(path) = &self.load {
             let loaded = store.load(BufReader::new(open(path)?), now).map_err(|error| named(path, &error))?;
             tracing::info!("loaded {} items from {}; {} had expired", loaded.items, path.display(), loaded.expired);
         }
         Ok((store, memory))
+    }
+
+    /// Checks the files, before the store allocates its memory.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.load.as_deref().map(check).transpose()?;
+        self.snapshot.as_deref().map(|path| check_place(path).map_err(cannot_write(path))).transpose()?;
+        Ok(())
     }
 
     pub(super) fn eviction(&self) -> Eviction {
