@@ -8,7 +8,7 @@ use crate::shell::{Attempt, Failure, Shell, files, run};
 const NAME: &str = "nebula-rpc";
 const MAN: &str = "usr/share/man/man1";
 const DOCUMENTS: &str = "usr/share/doc/nebula-rpc";
-/// Whoever installs the package may change them, and keeps the changes.
+/// The machine's administrator may change them, and keeps the changes.
 const SETTINGS: &str = "/etc/nebula/kv.toml";
 /// The user of the service; its unit is not started, as the settings are to be looked at first.
 const SCRIPTS: [(&str, &str); 3] = [
