@@ -2,22 +2,26 @@
 //!
 //! ```text
 //! page 0    magic | version | layout | home buckets | extra buckets | log bytes | segment granules | mode | check
-//!           | condition | boot 2     then the store's state
+//!           | condition | boot 2 | content     then the store's state
 //! then      index, then log, each from a page on
 //! ```
 //! The check covers the words before it. The condition is *begun* until the file is complete, *in
 //! use* while a process has it, *clean* once that has ended orderly. The machine's boot is there
-//! because a file on a disk may, after a crash of the machine, have some pages and not others.
+//! because a file on a disk may, after a crash of the machine, have some pages and not others. The
+//! content is a check of all else, of memory that is clean: while a process has it, each word may
+//! change at any moment, so what a killed process leaves has none.
 
 use crate::bucket::BUCKET_WORDS;
 use crate::config::{StoreConfig, StoreError};
 use crate::hash::KeyHash;
 use crate::index::Index;
+use crate::index_of::index_of;
 use crate::item::GRANULE_BYTES;
 use crate::log::{Cut, Log};
 use crate::meta::META_WORDS;
 use crate::mode::Mode;
 use crate::state::STATE_WORDS;
+use nebula_files::{Others, check_owner};
 use nebula_sys::{
     file,
     mem::WordRegion,
@@ -25,16 +29,22 @@ use nebula_sys::{
 };
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"NEBULAKV");
 /// Changes with the meaning of the words.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const PAGE_BYTES: u64 = 4096;
 
 const CHECK: usize = 8;
 const CONDITION: usize = 9;
 const BOOT: usize = 10;
+const CONTENT: usize = 12;
+/// Where the state begins, behind the header.
+const STATE_BYTE: u64 = 128;
+/// The content is checked in blocks, by all cores.
+const BLOCK_BYTES: u64 = 1 << 20;
 
 const BEGUN: u64 = 0;
 const IN_USE: u64 = 1;
@@ -42,16 +52,21 @@ const CLEAN: u64 = 2;
 
 /// The file of a store's memory, and the lock on it.
 pub(crate) struct Home {
-    /// Keeps the file locked.
-    _file: File,
+    /// Locked until it is closed.
+    file: File,
     /// The store's header, mapped again: it is marked clean when the store is dropped.
     header: WordRegion,
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // Release: all earlier writes are in the memory that the next process finds clean.
-        self.header.words()[CONDITION].store(CLEAN, Ordering::Release);
+        let words = self.header.words();
+        // Without its check the memory is as if the process had been killed.
+        if let Ok(content) = content(&self.file) {
+            words[CONTENT].store(content, Ordering::Relaxed);
+            // Release: all earlier writes are in the memory that the next process finds clean.
+            words[CONDITION].store(CLEAN, Ordering::Release);
+        }
     }
 }
 
@@ -139,7 +154,7 @@ fn take(file: File, regions: [WordRegion; 3], was_clean: bool) -> Result<Mapped,
     let header = WordRegion::of_file(&file, 0, STATE_WORDS);
     let header = header.map_err(|cause| StoreError::Memory { what: "state", cause })?;
     header.words()[CONDITION].store(IN_USE, Ordering::Release);
-    Ok(Mapped { regions, home: Home { _file: file, header }, was_clean })
+    Ok(Mapped { regions, home: Home { file, header }, was_clean })
 }
 
 pub(crate) fn create(path: &Path, config: &StoreConfig) -> Result<Mapped, StoreError> {
@@ -161,18 +176,58 @@ pub(crate) fn create(path: &Path, config: &StoreConfig) -> Result<Mapped, StoreE
 pub(crate) fn open(path: &Path, config: &StoreConfig) -> Result<Mapped, StoreError> {
     let named = Named(path);
     let file = file::open_alone(path).map_err(named.failed("open"))?;
-    let bytes = file.metadata().map_err(named.failed("measure"))?.len();
-    if bytes < PAGE_BYTES {
+    let about = file.metadata().map_err(named.failed("measure"))?;
+    let bytes = about.len();
+    if !about.is_file() || bytes < PAGE_BYTES {
         return Err(StoreError::NotAStore { path: named.path() });
     }
+    // Who can write it could shorten it at any time, which would end this process.
+    check_owner(&about, Others::MayRead).map_err(|exposed| named.unfit(exposed.why()))?;
     let header = WordRegion::of_file(&file, 0, STATE_WORDS);
     let header = header.map_err(|cause| StoreError::Memory { what: "state", cause })?;
     let condition = check(&named, header.words(), config)?;
     if bytes != file_bytes(config) {
         return Err(named.unfit("the file is not as long as its sizes say"));
     }
+    let found = header.words()[CONTENT].load(Ordering::Relaxed);
+    if condition == CLEAN && content(&file).map_err(named.failed("read"))? != found {
+        return Err(named.unfit("it is not as it was left: it is damaged"));
+    }
     let regions = map(&named, &file, config)?;
     take(file, regions, condition == CLEAN)
+}
+
+/// The check of everything but the header. Reads the file instead of its mapping, which would end
+/// this process if the file were shortened meanwhile.
+fn content(file: &File) -> io::Result<u64> {
+    let blocks = file.metadata()?.len().saturating_sub(PAGE_BYTES).div_ceil(BLOCK_BYTES);
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let mut state = [0; STATE_WORDS * 8 - index_of(STATE_BYTE)];
+    file.read_exact_at(&mut state, STATE_BYTE)?;
+    std::thread::scope(|scope| {
+        let of_some = |first| scope.spawn(move || checks_of(file, (first..blocks).step_by(index_of(threads))));
+        let running: Vec<_> = (0..threads.min(blocks)).map(of_some).collect();
+        running.into_iter().try_fold(check_of_block(blocks, &state), |sum, one| {
+            let checks = one.join().map_err(|_| io::Error::other("a thread that reads it has ended"))?;
+            Ok(sum.wrapping_add(checks?))
+        })
+    })
+}
+
+/// The sum of the checks of these blocks behind the first page.
+fn checks_of(file: &File, mut blocks: impl Iterator<Item = u64>) -> io::Result<u64> {
+    let bytes = file.metadata()?.len();
+    let mut block = vec![0; index_of(BLOCK_BYTES)];
+    blocks.try_fold(0_u64, |sum, number| {
+        let from = PAGE_BYTES + number * BLOCK_BYTES;
+        let block = &mut block[..index_of(bytes.saturating_sub(from).min(BLOCK_BYTES))];
+        file.read_exact_at(block, from)?;
+        Ok(sum.wrapping_add(check_of_block(number, block)))
+    })
+}
+
+fn check_of_block(number: u64, block: &[u8]) -> u64 {
+    KeyHash::of(&[number.to_le_bytes(), u64::from(crc32c::crc32c(block)).to_le_bytes()].concat()).0
 }
 
 /// Checks the header; returns the condition in which the memory was left.

@@ -52,6 +52,9 @@ pub enum SnapshotError {
         /// The chunk, from 0.
         chunk: u64,
     },
+    /// Bytes follow the end.
+    #[error("bytes follow the end of the snapshot: it is not as it was written")]
+    Longer,
     /// The store did not take an item.
     #[error("the store did not take item {item} of the snapshot: {cause}")]
     Store {
@@ -175,6 +178,7 @@ pub(crate) fn read(
         if chunk.is_empty() && items == 0 {
             read_end(&mut from, index, read.items)?;
             read.bytes += 12;
+            check_end(&mut from)?;
             break;
         }
         let mut rest = &chunk[..];
@@ -212,6 +216,15 @@ fn read_end(from: &mut impl Read, index: u64, items: u64) -> Result<(), Snapshot
     from.read_exact(&mut end).map_err(|error| if_cut(error, SnapshotError::Cut { chunk: index }))?;
     let is_right = end[..8] == items.to_le_bytes() && crc32c::crc32c(&end[..8]) == number(&end[8..]);
     if is_right { Ok(()) } else { Err(SnapshotError::Damaged { chunk: index }) }
+}
+
+/// Nothing follows the end.
+fn check_end(from: &mut impl Read) -> Result<(), SnapshotError> {
+    match from.read_exact(&mut [0]) {
+        Ok(()) => Err(SnapshotError::Longer),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn if_cut(error: io::Error, cut: SnapshotError) -> SnapshotError {

@@ -3,7 +3,7 @@
 
 use nebula_kvs::{Eviction, Mode, Pages, Put, PutOutcome, Store, StoreConfig, StoreError, StoreOptions};
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// A file that is removed with this value.
@@ -115,6 +115,11 @@ fn space_that_was_free_is_free_again() {
     }
 }
 
+/// Makes the file look as if its process had been killed: it has no check then.
+fn kill(file: &File) {
+    file.write_all_at(&1_u64.to_le_bytes(), 9 * 8).expect("writable");
+}
+
 /// Creates a store, changes words of its file, and tries to adopt it.
 fn changed(test: &str, change: impl Fn(&File)) -> Result<u64, StoreError> {
     let named = Named::new(test);
@@ -167,6 +172,7 @@ fn a_damaged_file_loses_items_and_never_returns_a_wrong_one() {
     let mut lost = 0;
     for seed in 0..200_u64 {
         let damage = move |file: &File| {
+            kill(file);
             let mut random = seed + 1;
             for _ in 0..20 {
                 random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
@@ -185,4 +191,37 @@ fn a_damaged_file_loses_items_and_never_returns_a_wrong_one() {
         assert!((200..220).all(|number| !put(&store, number, 40, 0) || found(&store, number, 1) == Some(40)));
     }
     assert!(lost > 100, "only {lost} items were lost");
+}
+
+#[test]
+fn memory_that_was_left_orderly_is_as_it_was_left_or_refused() {
+    assert_eq!(changed("as-left", |_| ()).expect("it fits"), 0);
+    let flip = |at: u64| {
+        move |file: &File| {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).expect("readable");
+            file.write_all_at(&[byte[0] ^ 1], at).expect("writable");
+        }
+    };
+    // The state, the index from its first to its last byte, and the log, which is mostly values.
+    let index_bytes = 64 * 64 + 64 * 64;
+    let log = 4096 + index_bytes;
+    for at in [12 * 8, 16 * 8, 24 * 8, 4096, 4104, log - 1, log, log + 17, log + 3000, log + 6000, log + (64 << 10) - 1]
+    {
+        let refused = changed("flipped", flip(at));
+        assert!(matches!(refused, Err(StoreError::Unfit { .. })), "byte {at}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_file_that_others_can_write_or_that_is_none_is_refused() {
+    let chmod = |file: &File| file.set_permissions(PermissionsExt::from_mode(0o620)).expect("it is ours");
+    let refused = changed("others", chmod);
+    assert!(matches!(refused, Err(StoreError::Unfit { .. })), "{refused:?}");
+    if fs::metadata("/proc/self").expect("proc").uid() == 0 {
+        let refused = changed("owner", |file| std::os::unix::fs::fchown(file, Some(12345), None).expect("root"));
+        assert!(matches!(refused, Err(StoreError::Unfit { .. })), "{refused:?}");
+    }
+    let device = Store::adopt("/dev/zero".as_ref(), config(Mode::Store), StoreOptions::default()).err();
+    assert!(matches!(device, Some(StoreError::NotAStore { .. })), "{device:?}");
 }

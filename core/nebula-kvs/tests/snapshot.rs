@@ -92,6 +92,8 @@ fn every_cut_and_every_changed_byte_is_noticed() {
         changed[at] ^= 0x10;
         assert!(check_snapshot(&changed[..]).is_err(), "byte {at}");
     }
+    let longer = check_snapshot(&[&file[..], b"\0"].concat()[..]);
+    assert!(matches!(longer, Err(SnapshotError::Longer)), "{longer:?}");
     let foreign = check_snapshot(&b"PK\x03\x04 and much that is no snapshot"[..]);
     assert!(matches!(foreign, Err(SnapshotError::NotASnapshot)));
     let mut later = file.clone();

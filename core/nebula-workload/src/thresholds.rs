@@ -107,7 +107,7 @@ impl ThresholdFile {
                 shipped.join(", ")
             ));
         }
-        let read = std::fs::read_to_string(path);
+        let read = nebula_files::text(path);
         let read = read.map_err(|error| format!("--thresholds: cannot read {}: {error}", path.display()))?;
         Self::parse(&read).map_err(|reason| format!("{}: this is not a table of thresholds: {reason}", path.display()))
     }

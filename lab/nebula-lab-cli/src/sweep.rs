@@ -56,7 +56,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(&args.study)
+    let text = nebula_files::text(&args.study)
         .map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", args.study.display())))?;
     let named = |failure: nebula_lab::Failure| Failure::bad_input(format!("{}: {failure}", args.study.display()));
     let points = Study::parse(&text).and_then(|study| study.points()).map_err(named)?;

@@ -96,12 +96,21 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Replicas(args) => replicas::run(&args),
         Command::Config(life::ConfigCommand::Check(args)) => {
             elsewhere::check(&args)?;
-            life::check(&args, &Cli::command())
+            life::check(&args, &Cli::command(), check)
         }
         Command::Serve(Serve::Kv(args)) => kv::run(*args),
         Command::Serve(Serve::Echo(args)) => echo::run(&args),
         Command::Load(Load::Kv(args)) => load::run_command(*args, innermost(&given)),
         Command::Load(Load::Echo(args)) => load::run_echo(*args),
+    }
+}
+
+/// Whether the service would refuse these settings.
+fn check(service: &str, given: &ArgMatches) -> Result<(), Failure> {
+    let wrong = |error: clap::Error| Failure::bad_input(error);
+    match service {
+        "echo" => echo::check(&echo::Args::from_arg_matches(given).map_err(wrong)?),
+        _ => kv::check(&kv::Args::from_arg_matches(given).map_err(wrong)?).map(drop),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::hint::spin_loop;
 
-use nebula::{Endpoint, IdlePolicy, Reply, Server, ServerConfig, Span};
+use nebula::{Endpoint, IdlePolicy, Reply, RunningServer, Server, ServerConfig, Span};
 use nebula_sys::clock::Clock;
 
 use nebula_ops::life;
@@ -22,8 +22,7 @@ When the server is ready, it prints the line `ready ENDPOINT` on standard output
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
-    mut_arg("policy", |arg| arg.help("Dispatch policy, as for nebula serve kv")),
-    mut_arg("key_file", |arg| arg.help("Key file shared with the clients, for udp:// or tcp://"))
+    mut_arg("policy", |arg| arg.help("Dispatch policy, as for nebula serve kv"))
 )]
 pub(crate) struct Args {
     /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or
@@ -47,13 +46,23 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let life = args.server.begin(false)?;
-    let mut config = config(args)?;
-    config.keys = args.server.read_keys(Some(&args.endpoint))?;
-    let server = Server::bind(&args.endpoint).config(config).serve(echo(args.work)).or_fail()?;
-    let ended = life.live(vec![server], None, |_| {})?;
+    let life = args.server.begin(&[&args.endpoint])?;
+    let server = server(args)?.serve(echo(args.work)).or_fail()?;
+    let again = |servers: &[RunningServer]| args.server.read_keys_again(servers, Some(&args.endpoint));
+    let ended = life.live(vec![server], None, again)?;
     let printed = output::print(args.server.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
     ended.end(printed)
+}
+
+/// Whether [`run`] would refuse these arguments.
+pub(crate) fn check(args: &Args) -> Result<(), Failure> {
+    server(args)?.check().or_fail()
+}
+
+fn server(args: &Args) -> Result<Server, Failure> {
+    let mut config = config(args)?;
+    config.keys = args.server.read_keys(Some(&args.endpoint))?;
+    Ok(Server::bind(&args.endpoint).config(config))
 }
 
 fn echo(work: Span) -> impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use nebula_files::{Unsealed, unseal};
 use nebula_nic::decision::{Beside, decide_again, read_text};
 use nebula_nic::{Backend, BackendConfig, Decision, LogLine};
 
@@ -76,9 +77,17 @@ fn log(file: &Path) -> Result<(BackendConfig, Vec<LogLine>), Failure> {
     read_text(&text(file)?).map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))
 }
 
+/// A log that a server has written to its end says whether it was changed.
 fn text(file: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(file)
-        .map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", file.display())))
+    let text = read(file)?;
+    match unseal("", &text) {
+        Unsealed::Damaged => Err(Failure::bad_input(format!("{}: the log is not as it was written", file.display()))),
+        Unsealed::Whole(_) | Unsealed::Open => Ok(text),
+    }
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    nebula_files::text(file).map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", file.display())))
 }
 
 fn of_hardware(file: &Path, lines: &[LogLine]) -> Result<Vec<Hardware>, Failure> {

@@ -13,7 +13,7 @@ mod times;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::{Endpoint, Queueing, Region, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
+use nebula::{Endpoint, Keys, Queueing, Region, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, StoreConfig, VALUE_BYTES_MAX, protocol};
 use nebula_ui::output::units;
 use nebula_workload::KEY_BYTES;
@@ -62,10 +62,7 @@ const PARTITIONED_WITHOUT: [&str; 8] =
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
-    mut_arg("inline", |arg| arg.help("Run each NIC engine and its worker on one thread, as is the default for one worker; mcs-lock never has an engine thread")),
-    mut_arg("key_file", |arg| arg.help(
-        "Key file shared with the clients, for authenticated and encrypted udp:// or tcp:// (see nebula keygen); read again on SIGHUP"
-    ))
+    mut_arg("inline", |arg| arg.help("Run each NIC engine and its worker on one thread, as is the default for one worker; mcs-lock never has an engine thread"))
 )]
 pub(crate) struct Args {
     /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or
@@ -185,16 +182,14 @@ enum FullStore {
 /// Serves until a signal, or until the decision log cannot be written, then prints the server's
 /// counters.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    let life = args.server.begin(true)?;
+    let own = args.own_endpoint();
+    let quotas = args.quotas.iter().map(|quota| &quota.endpoint);
+    let life = args.server.begin(&own.iter().chain(&args.memcached).chain(quotas).collect::<Vec<_>>())?;
     check_writable(args.decision_log.as_deref())?;
     check_writable(args.service_times.as_deref())?;
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
-    // Before the store allocates a gigabyte.
-    let keys = args.server.read_keys(args.network_endpoint())?;
-    #[cfg(not(feature = "replicate"))]
-    if args.replica.is_asked_for() {
-        return Err(replicated::not_built());
-    }
+    let Checked { keys, store_config } = check(&args)?;
+    let again = |servers: &[RunningServer]| args.server.read_keys_again(servers, args.network_endpoint());
     #[cfg(feature = "replicate")]
     if args.replica.is_asked_for() {
         let room = nebula_replication::machine::Room {
@@ -203,21 +198,21 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         };
         let (endpoint, mode, format) = (args.endpoint.as_ref(), args.store_mode(), args.server.format);
         let parts = replicated::Parts { endpoint, mode, room, config: config(&args)?, keys, format };
-        return replicated::run(&args.replica, life, parts, |servers| read_keys_again(servers, &args));
+        return replicated::run(&args.replica, life, parts, again);
     }
     let (servers, store) = match args.partitions {
-        Some(access) => (vec![serving::start_partitioned(&args, access, keys)?], None),
+        Some(access) => (vec![serving::start_partitioned(&args, store_config, access, &keys)?], None),
         None => {
-            let common = common(&args)?;
+            let common = common(&args, store_config)?;
             let part = |quota: &Quota| quota.part(args.value_bytes, args.store_mode(), args.keep.eviction());
             let parts = args.quotas.iter().map(part).collect::<Result<Vec<_>, _>>()?;
-            (serving::start(&args, keys, times.as_ref(), &common, &parts)?, Some(common.store))
+            (serving::start(&args, &keys, times.as_ref(), &common, &parts)?, Some(common.store))
         }
     };
     // If the decision log cannot be written, the server ends.
     let goes_on = |servers: &[RunningServer]| servers.iter().all(|server| server.log_error().is_none());
     let goes_on: Option<GoesOn<'_>> = if args.decision_log.is_some() { Some(&goes_on) } else { None };
-    let ended = life.live(servers, goes_on, |servers| read_keys_again(servers, &args))?;
+    let ended = life.live(servers, goes_on, again)?;
     if let (Some(times), Some(path)) = (times, &args.service_times) {
         times.write(path)?;
     }
@@ -248,17 +243,28 @@ impl Args {
     }
 }
 
-/// Replaces the server's keys by those in its key file. A file with a mistake changes nothing, so
-/// that it locks out no client.
-fn read_keys_again(servers: &[RunningServer], args: &Args) {
-    match args.server.read_keys(args.network_endpoint()) {
-        Ok(keys) => {
-            // Servers whose clients have no keys ignore them.
-            servers.iter().for_each(|server| server.set_keys(&keys));
-            tracing::info!("read the key file again: {} keys", keys.len());
-        }
-        Err(failure) => tracing::warn!("the keys stay as they were: {failure}"),
+/// What a server needs that it could have been refused.
+pub(crate) struct Checked {
+    keys: Keys,
+    /// Of the common store; a replica's has its own sizes.
+    store_config: StoreConfig,
+}
+
+/// Checks what [`run`] would refuse, before the store allocates a gigabyte.
+pub(crate) fn check(args: &Args) -> Result<Checked, Failure> {
+    #[cfg(not(feature = "replicate"))]
+    if args.replica.is_asked_for() {
+        return Err(replicated::not_built());
     }
+    let keys = args.server.read_keys(args.network_endpoint())?;
+    if args.one_sided && args.own_endpoint().is_none() {
+        return Err(Failure::bad_input("--one-sided needs --endpoint: memcached's protocols have no one-sided reads"));
+    }
+    let store_config = if args.replica.is_asked_for() { StoreConfig::for_items(0, 0, 0) } else { store_config(args)? };
+    args.quotas.iter().try_for_each(|quota| quota.config(args.value_bytes, args.store_mode()).map(drop))?;
+    args.keep.check()?;
+    serving::check(args, &keys)?;
+    Ok(Checked { keys, store_config })
 }
 
 /// Creates the file before the store allocates a gigabyte.
@@ -274,6 +280,10 @@ const ITEMS: u64 = 1_600_000;
 /// The sizes of the common store of all clients without a quota, or of all its partitions together.
 fn store_config(args: &Args) -> Result<StoreConfig, Failure> {
     let mode = args.store_mode();
+    if args.memory.is_some_and(|memory| memory < memory::MEMORY_BYTES_MIN) {
+        let least = units::bytes(memory::MEMORY_BYTES_MIN);
+        return Err(Failure::bad_input(format!("--memory: a server with its clients needs at least {least}")));
+    }
     let given = args.memory.map(memory::store_share).or(args.memory_bytes).unwrap_or(u64::MAX);
     let budget = quota::left_of(memory::budget_bytes().min(given), &args.quotas)?;
     match (args.items, args.memory) {
@@ -297,11 +307,7 @@ fn smaller_config(budget: u64, value_bytes: u32, mode: Mode) -> Result<StoreConf
     Ok(config)
 }
 
-fn common(args: &Args) -> Result<Part, Failure> {
-    if args.one_sided && args.own_endpoint().is_none() {
-        return Err(Failure::bad_input("--one-sided needs --endpoint: memcached's protocols have no one-sided reads"));
-    }
-    let config = store_config(args)?;
+fn common(args: &Args, config: StoreConfig) -> Result<Part, Failure> {
     let (store, memory) = args.keep.begin(config, memcached::unix_second(), args.one_sided)?;
     Ok(Part { readable: memory.map(Region::of), ..Part::of(store, &config) })
 }

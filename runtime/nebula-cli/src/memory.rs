@@ -23,6 +23,9 @@ pub(crate) fn store_share(memory: u64) -> u64 {
     memory / SHARE.1 * SHARE.0
 }
 
+/// A sixteenth of less would hold no client's ring.
+pub(crate) const MEMORY_BYTES_MIN: u64 = 1 << 20;
+
 /// The share of the receive buffers, and that of the clients' rings.
 pub(crate) fn buffer_share(memory: u64) -> u64 {
     memory / 16

@@ -57,6 +57,14 @@ fn a_log_that_is_none_and_hardware_of_another_log_are_refused() {
     nebula(&["explain", &log, "--hardware", &made]).assert_error(2, "is of other inputs than the log");
     nebula(&["explain", "no/such/file"]).assert_error(2, "cannot read no/such/file");
     nebula(&["explain", &log, "--line", "9"]).assert_error(2, "has 3 lines");
+    let mut sealing = nebula_files::Sealing::new("", Vec::new());
+    std::io::Write::write_all(&mut sealing, LOG.as_bytes()).unwrap();
+    let whole = String::from_utf8(sealing.end().unwrap()).unwrap();
+    fs::write(&made, &whole).unwrap();
+    nebula(&["explain", &made]).assert_ok();
+    fs::write(&made, whole.replace("512 packet", "513 packet")).unwrap();
+    nebula(&["explain", &made]).assert_error(2, "the log is not as it was written");
+    nebula(&["explain", "/dev/zero"]).assert_error(2, "no regular file");
     fs::write(&made, "not a log").unwrap();
     nebula(&["explain", &made]).assert_error(2, "a log begins with");
 }

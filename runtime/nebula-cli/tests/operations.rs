@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixDatagram;
 use std::process::Child;
 use std::sync::Arc;
@@ -254,11 +255,95 @@ fn the_service_manager_is_told_when_the_server_is_ready_and_when_it_stops() {
 }
 
 #[test]
+fn sighup_ends_no_server_and_reads_again_what_can_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, keys] = ["echo.toml", "keys"].map(|name| folder.path().join(name));
+    let [one, two] = [1, 2].map(|byte| nebula::Key::new([byte; 32]).to_hex());
+    std::fs::write(&keys, &one).unwrap();
+    std::fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let settings = |more: &str| format!("service = 'echo'\nkey_file = '{}'\n{more}", keys.display());
+    std::fs::write(&path, settings("slo = '5ms'\nlog = 'info'\n")).unwrap();
+    // An abstract name, as a service manager in a container has.
+    let name = format!("nebula-notify-{}", std::process::id());
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+    let socket = UnixDatagram::bind_addr(&address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let hear = || {
+        let mut bytes = [0; 1024];
+        let read = socket.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..read]).into_owned()
+    };
+    let words = ["echo", "--endpoint", "udp://127.0.0.1:0", "--inline", "--config", path.to_str().unwrap()];
+    let server = serve_with(&words, &[("NOTIFY_SOCKET", &format!("@{name}"))]);
+    assert!(hear().starts_with("READY=1"));
+    let reload = || {
+        signal(&server, Signal::HUP);
+        let reloading = hear();
+        assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+        assert_eq!(hear(), "READY=1\n");
+    };
+    std::fs::write(&keys, format!("{two}\n{one}")).unwrap();
+    std::fs::write(&path, settings("slo = '7ms'\nlog = 'info'\n")).unwrap();
+    reload();
+    std::fs::write(&path, settings("slo = 'soon'\n")).unwrap();
+    reload();
+    std::fs::write(&path, settings("slo = '5ms'\nlog = 'error'\n")).unwrap();
+    reload();
+    let ended = end(server);
+    assert!(ended.code == Some(0) && hear().starts_with("STOPPING=1"), "{ended:?}");
+    for said in
+        ["read the key file again: 2 keys", "needs a restart: slo\n", "stay as they were", "invalid value 'soon'"]
+    {
+        assert!(ended.stderr.contains(said), "{said:?} is not in {ended:?}");
+    }
+    assert!(!ended.stderr.contains("draining"), "the level is error: {ended:?}");
+    // A server without any file.
+    let endpoint = endpoint("hup");
+    let server = serve_with(&["echo", "--endpoint", &endpoint, "--inline"], &[("NOTIFY_SOCKET", &format!("@{name}"))]);
+    assert!(hear().starts_with("READY=1"));
+    signal(&server, Signal::HUP);
+    assert!(hear().starts_with("RELOADING=1") && hear() == "READY=1\n");
+    assert_eq!(client(&endpoint).call(b"still there").unwrap(), b"still there");
+    assert_eq!(end(server).code, Some(0));
+}
+
+#[test]
+fn a_server_waits_for_the_ports_of_the_one_that_drains() {
+    let free = |socket: std::net::SocketAddr| socket.port();
+    let [udp, http] = [
+        free(std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()),
+        free(std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()),
+    ];
+    let (endpoint, metrics) = (format!("udp://127.0.0.1:{udp}"), format!("127.0.0.1:{http}"));
+    let words = ["echo", "--endpoint", &endpoint, "--metrics", &metrics, "--engine-thread", "--slo", "100s"];
+    let first = serve(&[&words[..], &["--work", "60s", "--drain-timeout", "1s"]].concat());
+    let mut client = client(&endpoint);
+    client.submit(b"keeps it from ending").unwrap();
+    wait_until("the handler", || {
+        let _ = client.poll();
+        json(&get(&metrics, "/status.json").1)["offered"].as_u64().unwrap() > 0
+    });
+    signal(&first, Signal::TERM);
+    wait_until("its drain", || get(&metrics, "/ready").0 == 503);
+    let second = serve(&[&words[..], &["--drain-timeout", "60s"]].concat());
+    assert_eq!(wait(first).code, Some(1), "it drained to its time-out");
+    assert_eq!(get(&metrics, "/ready").0, 200);
+    let ended = end(second);
+    for what in [format!("{endpoint} is in use: waiting up to 62s"), "stopped".to_owned()] {
+        assert!(ended.stderr.contains(&what), "{what:?} is not in {ended:?}");
+    }
+}
+
+#[test]
 fn a_flag_comes_before_the_file_and_the_file_before_the_default() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("echo.toml");
     let endpoint = endpoint("config");
-    std::fs::write(&path, format!("service = 'echo'\nendpoint = '{endpoint}'\nworkers = 2\nslo = '5ms'\n")).unwrap();
+    std::fs::write(
+        &path,
+        format!("service = 'echo'\nendpoint = '{endpoint}'\nworkers = 2\nslo = '5ms'\noversubscribe = true\n"),
+    )
+    .unwrap();
     let file = path.to_str().unwrap();
     let checked = nebula(&["config", "check", file, "--format", "json"]).assert_ok();
     let rows: Vec<Value> = checked.stdout.lines().map(json).collect();
@@ -286,6 +371,28 @@ fn a_file_that_is_wrong_is_told_in_one_line_before_anything_is_served() {
         std::fs::write(&path, text).unwrap();
         nebula(&["config", "check", file]).assert_error(2, said);
     }
+    // What serve refuses, with the same words.
+    for text in [
+        "memory = '1KiB'",
+        "workers = 0",
+        "items = 0",
+        "endpoint = 'udp://127.0.0.1:7400'\nkey_file = 'no/such/key'",
+        "endpoint = 'udp://0.0.0.0:7400'",
+        "memcached = 'tcp://0.0.0.0:11211'",
+        "workers = 2\ninline = true",
+        "quota = 'shm://ann=1024TiB'",
+        "load = 'no/such/snapshot'",
+        "snapshot = '/dev/null'",
+        "partitions = 'erew'",
+        "service = 'echo'\nworkers = 0",
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let service = if text.contains("echo") { "echo" } else { "kv" };
+        let served = nebula(&["serve", service, "--config", file]);
+        let said = served.stderr.trim_start_matches("error: ").trim_end();
+        served.assert_error(2, said);
+        nebula(&["config", "check", file]).assert_error(2, said);
+    }
     std::fs::write(&path, "service = 'echo'").unwrap();
     nebula(&["serve", "kv", "--config", file]).assert_error(2, "the settings are of nebula serve echo");
     nebula(&["serve", "kv", "--config", "no/such/file"]).assert_error(2, "cannot read no/such/file");
@@ -298,7 +405,7 @@ fn the_files_that_are_shipped_are_right() {
     let unit = std::fs::read_to_string(format!("{root}/systemd/nebula-kv.service")).unwrap();
     let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
     assert_eq!(start, "/usr/bin/nebula serve kv --config /etc/nebula/kv.toml");
-    assert!(unit.lines().any(|line| line == "Type=notify"), "{unit}");
+    assert!(unit.lines().any(|line| line == "Type=notify-reload"), "{unit}");
 }
 
 #[test]

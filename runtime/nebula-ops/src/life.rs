@@ -3,10 +3,12 @@
 mod counters;
 mod log;
 mod notify;
+mod ports;
 mod settings;
 mod toml_words;
 
 pub use counters::counters;
+pub(crate) use ports::when_free;
 pub use settings::{CheckArgs, ConfigCommand, check, service_of, with_settings};
 
 use std::net::SocketAddr;
@@ -39,6 +41,9 @@ pub struct LifeArgs {
     log: log::Level,
 }
 
+/// What a server takes to end once it has drained.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+
 /// Whether the servers of a service may go on.
 pub type GoesOn<'a> = &'a dyn Fn(&[RunningServer]) -> bool;
 
@@ -63,16 +68,20 @@ impl Life {
     ///
     /// # Errors
     ///
-    /// Invalid input: the address of `--metrics` is not available.
-    pub fn begin(args: &LifeArgs) -> Result<Self, Failure> {
+    /// Invalid input: the address of `--metrics` is not available, although the server before had
+    /// time to end.
+    pub fn begin(args: &LifeArgs, endpoints: &[&Endpoint]) -> Result<Self, Failure> {
         log::begin(args.log);
-        let metrics = args.metrics.map(Metrics::bind).transpose()?;
-        Ok(Self { metrics, drain_timeout: Duration::from_nanos(args.drain_timeout.as_ns()) })
+        let drain_timeout = Duration::from_nanos(args.drain_timeout.as_ns());
+        let within = drain_timeout + ENDS_WITHIN;
+        endpoints.iter().try_for_each(|endpoint| ports::wait_for(endpoint, within))?;
+        let metrics = args.metrics.map(|address| Metrics::bind(address, within)).transpose()?;
+        Ok(Self { metrics, drain_timeout })
     }
 
-    /// Reports the servers ready, waits for a signal, and drains them. SIGHUP, if caught, calls
-    /// `on_hang_up`. The servers also end once `goes_on`, if given, returns false. `--metrics`
-    /// shows all of them.
+    /// Reports the servers ready, waits for a signal, and drains them. SIGHUP reads the settings
+    /// again and calls `on_hang_up`. The servers also end once `goes_on`, if given, returns false.
+    /// `--metrics` shows all of them.
     pub fn live(
         mut self,
         servers: Vec<RunningServer>,
@@ -90,7 +99,10 @@ impl Life {
             None => signal::wait(),
         };
         while wait() == Signal::HangUp {
+            notify::reloading();
+            settings::read_again();
             on_hang_up(&servers);
+            notify::reloaded();
         }
         Ok(self.end(servers))
     }

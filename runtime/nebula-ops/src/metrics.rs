@@ -21,10 +21,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use nebula::RunningServer;
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::life::when_free;
 use nebula_ui::output::Failure;
 use pages::Pages;
 
@@ -37,10 +39,12 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Listens at `address`, and answers once [`start`](Self::start) is called.
-    pub(crate) fn bind(address: SocketAddr) -> Result<Self, Failure> {
+    /// Listens at `address`, if that is free `within` this time, and answers once
+    /// [`start`](Self::start) is called.
+    pub(crate) fn bind(address: SocketAddr, within: Duration) -> Result<Self, Failure> {
         let fail = |error| Failure::bad_input(format!("--metrics: cannot listen at {address}: {error}"));
-        let listener = TcpListener::bind(address).map_err(fail)?;
+        let what = format!("--metrics {address}");
+        let listener = when_free(&what, within, || TcpListener::bind(address))?.map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(Failure::fault)?;

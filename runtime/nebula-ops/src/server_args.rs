@@ -3,8 +3,9 @@
 mod workers;
 
 use std::path::PathBuf;
+use std::sync::Once;
 
-use nebula::{Endpoint, Keys, MigrationConfig, Policy, ServerConfig, Span};
+use nebula::{Endpoint, Keys, MigrationConfig, Policy, RunningServer, ServerConfig, Span};
 use nebula_ui::output::Format;
 use nebula_workload::thresholds::ThresholdFile;
 
@@ -55,7 +56,7 @@ pub struct ServerArgs {
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
     /// Key file shared with the clients, for authenticated and encrypted udp:// or tcp:// (see
-    /// nebula keygen)
+    /// nebula keygen); read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
     /// Serve udp:// or tcp:// to other machines without a key
@@ -72,28 +73,41 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// Begins the service's life; from here signals end it. With `hangs_up` and a key file, SIGHUP
-    /// is caught too.
+    /// Begins the service's life at these endpoints; from here signals end it, but for SIGHUP.
+    /// Waits for ports that a draining server still has.
     ///
     /// # Errors
     ///
     /// Invalid input or a fault: the process cannot watch its parent or signals, or [`Life::begin`]
     /// fails.
-    pub fn begin(&self, hangs_up: bool) -> Result<Life, Failure> {
+    pub fn begin(&self, endpoints: &[&Endpoint]) -> Result<Life, Failure> {
+        signal::catch_with_hang_up()?;
         if self.end_with_parent {
             nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
         }
-        match &self.key_file {
-            Some(_) if hangs_up => signal::catch_with_hang_up()?,
-            _ => signal::catch()?,
-        }
-        Life::begin(&self.life)
+        Life::begin(&self.life, endpoints)
     }
 
     /// The keys of a server at `endpoint`.
     pub fn read_keys(&self, endpoint: Option<&Endpoint>) -> Result<Keys, Failure> {
         let has_network = endpoint.is_some_and(|endpoint| !matches!(endpoint, Endpoint::Shm(_)));
         key_file::read(self.key_file.as_deref(), has_network)
+    }
+
+    /// Replaces the servers' keys by those in the key file, if there is one. A file with a mistake
+    /// changes nothing, so that it locks out no client.
+    pub fn read_keys_again(&self, servers: &[RunningServer], endpoint: Option<&Endpoint>) {
+        if self.key_file.is_none() {
+            return;
+        }
+        match self.read_keys(endpoint) {
+            Ok(keys) => {
+                // Servers whose clients have no keys ignore them.
+                servers.iter().for_each(|server| server.set_keys(&keys));
+                tracing::info!("read the key file again: {} keys", keys.len());
+            }
+            Err(failure) => tracing::warn!("the keys stay as they were: {failure}"),
+        }
     }
 
     /// The number of workers, if `--workers` has one.
@@ -120,7 +134,8 @@ impl ServerArgs {
         let threads = config.threads();
         let fits = threads.number() <= threads.cores().number();
         if let Some(line) = workers::advice(&config).filter(|_| may_be_several && fits) {
-            tracing::info!("{line}");
+            static SAID: Once = Once::new();
+            SAID.call_once(|| tracing::info!("{line}"));
         }
         self.trained(config)
     }

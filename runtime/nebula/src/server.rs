@@ -230,6 +230,25 @@ impl Server {
         running::serve(|config| running::open(spoken, config), self.config, run)
     }
 
+    /// Checks whether [`serve`](Self::serve) would refuse this configuration; takes no memory, no
+    /// address and no thread.
+    ///
+    /// # Errors
+    ///
+    /// As `serve`, but for what depends on the service or on other processes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{ServeError, Server};
+    /// assert!(Server::bind("shm://any").workers(1).check().is_ok());
+    /// assert!(Server::bind("shm://any").workers(0).check().is_err());
+    /// assert!(matches!(Server::bind("udp://0.0.0.0:7400").check(), Err(ServeError::Insecure { .. })));
+    /// ```
+    pub fn check(self) -> Result<(), ServeError> {
+        running::check((self.endpoint?, self.framing), self.config)
+    }
+
     /// As [`serve`](Self::serve), with a service for each worker, so that state of one worker needs
     /// no synchronization. `make` makes it on the worker's thread from the worker's number.
     ///

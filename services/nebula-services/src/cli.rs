@@ -1,6 +1,6 @@
 //! The command line: commands, help and errors.
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nebula_ops::life;
 use nebula_ui::Failure;
 use nebula_ui::output::program::answer_to;
@@ -46,7 +46,16 @@ pub(crate) fn run() -> Result<(), Failure> {
     match cli.command {
         Command::Serve(Serve::Ordered(args)) => ordered::run(&args),
         Command::Serve(Serve::Nf(args)) => nf::run(&args),
-        Command::Config(life::ConfigCommand::Check(args)) => life::check(&args, &Cli::command()),
+        Command::Config(life::ConfigCommand::Check(args)) => life::check(&args, &Cli::command(), check),
+    }
+}
+
+/// Whether the service would refuse these settings.
+fn check(service: &str, given: &ArgMatches) -> Result<(), Failure> {
+    let wrong = |error: clap::Error| Failure::bad_input(error);
+    match service {
+        "ordered" => ordered::check(&ordered::Args::from_arg_matches(given).map_err(wrong)?),
+        _ => nf::check(&nf::Args::from_arg_matches(given).map_err(wrong)?),
     }
 }
 

@@ -3,7 +3,6 @@
 mod report;
 mod service;
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -100,13 +99,8 @@ fn between(text: &str) -> Result<Between, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let chain = ChainConfig::parse(&args.chain, |file| fs::read_to_string(file).map_err(|error| error.to_string()));
-    let chain = chain.map_err(|error| Failure::bad_input(format!("--chain: {error}")))?;
-    if args.flows.is_some() && !chain.counts() {
-        return Err(Failure::bad_input("--flows has what a counter counts: add counter to --chain"));
-    }
-    let config = config(args)?;
-    let life = args.server.begin(false)?;
+    let (chain, config) = (chain(args)?, config(args)?);
+    let life = args.server.begin(&[])?;
     let forwarding = forwarding(args, &chain)?;
     let service = Arc::new(NfService::new(chain, config.workers, args.work));
     let serving = service.clone();
@@ -119,6 +113,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let written = args.flows.as_deref().map_or(Ok(()), |file| report::write_flows(file, &service));
     let printed = output::print(args.server.format, &[row]);
     ended.end(written.and(printed))
+}
+
+/// Whether [`run`] would refuse these arguments.
+pub(crate) fn check(args: &Args) -> Result<(), Failure> {
+    chain(args)?;
+    Server::bind(endpoint(args)).config(config(args)?).check().or_fail()
+}
+
+fn chain(args: &Args) -> Result<ChainConfig, Failure> {
+    let read = |file: &str| nebula_files::text(file.as_ref()).map_err(|error| error.to_string());
+    let chain = ChainConfig::parse(&args.chain, read);
+    let chain = chain.map_err(|error| Failure::bad_input(format!("--chain: {error}")))?;
+    if args.flows.is_some() && !chain.counts() {
+        return Err(Failure::bad_input("--flows has what a counter counts: add counter to --chain"));
+    }
+    Ok(chain)
 }
 
 fn forwarding(args: &Args, chain: &ChainConfig) -> Result<Forwarding, Failure> {

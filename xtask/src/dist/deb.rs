@@ -8,6 +8,40 @@ use crate::shell::{Attempt, Failure, Shell, files, run};
 const NAME: &str = "nebula-rpc";
 const MAN: &str = "usr/share/man/man1";
 const DOCUMENTS: &str = "usr/share/doc/nebula-rpc";
+/// The machine's administrator may change them, and keeps the changes.
+const SETTINGS: &str = "/etc/nebula/kv.toml";
+/// The user of the service; its unit is not started, as the settings are to be looked at first.
+const SCRIPTS: [(&str, &str); 3] = [
+    (
+        "postinst",
+        r#"if [ "$1" = configure ]; then
+    if command -v systemd-sysusers >/dev/null; then
+        systemd-sysusers nebula.conf
+    elif ! getent passwd nebula >/dev/null; then
+        useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin nebula
+    fi
+    if [ -d /run/systemd/system ]; then
+        systemctl daemon-reload
+        systemctl try-restart nebula-kv.service
+    fi
+fi
+"#,
+    ),
+    (
+        "prerm",
+        r#"if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+    systemctl disable --now nebula-kv.service
+fi
+"#,
+    ),
+    (
+        "postrm",
+        r#"if [ -d /run/systemd/system ]; then
+    systemctl daemon-reload
+fi
+"#,
+    ),
+];
 /// Our file for each shell, and the shell's folder for completions of packages.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("nebula", "usr/share/bash-completion/completions/nebula"),
@@ -28,6 +62,10 @@ pub(super) fn pack(shell: &Shell, release: &Release) -> Result<String, Failure> 
         bash,
         zsh,
         fish,
+        (shell.root().join("packaging/systemd/nebula-kv.service"), "usr/lib/systemd/system/nebula-kv.service"),
+        (shell.root().join("packaging/systemd/nebula.sysusers"), "usr/lib/sysusers.d/nebula.conf"),
+        (shell.root().join("packaging/nebula-kv.toml"), &SETTINGS[1..]),
+        (shell.root().join("packaging/grafana/nebula.json"), "usr/share/nebula-rpc/grafana/nebula.json"),
     ];
     packed(&staging, "", layout, || {
         let documents = staging.join(DOCUMENTS);
@@ -35,6 +73,11 @@ pub(super) fn pack(shell: &Shell, release: &Release) -> Result<String, Failure> 
         let pages = files::list(staging.join(MAN))?;
         run(shell.command("gzip").arg("-n9").args(pages).arg(documents.join("changelog")))?;
         files::write(staging.join("DEBIAN/control"), control(release.version, kib_of(&staging)?))?;
+        files::write(staging.join("DEBIAN/conffiles"), format!("{SETTINGS}\n"))?;
+        for (name, script) in SCRIPTS {
+            files::write(staging.join("DEBIAN").join(name), format!("#!/bin/sh\nset -e\n{script}"))?;
+            run(shell.command("chmod").arg("755").arg(staging.join("DEBIAN").join(name)))?;
+        }
         let mut pack = shell.command("dpkg-deb");
         pack.args(["--root-owner-group", "--build"]).arg(&staging).arg(release.folder.join(&archive));
         run(pack.env("SOURCE_DATE_EPOCH", &release.epoch))
@@ -89,6 +132,49 @@ mod tests {
         for line in ["Package: nebula-rpc", "Version: 1.2.3", "Installed-Size: 4", "Conflicts: nebula"] {
             assert!(control.lines().any(|one| one == line), "{line:?} is not in\n{control}");
         }
+    }
+
+    #[test]
+    fn the_package_has_a_unit_that_systemd_reads_and_what_the_unit_names() {
+        let shell = Shell::at_root().expect("the repository");
+        if !shell.has("dpkg-deb", &["--version"]) {
+            return;
+        }
+        let folder = shell.target().join("test-deb");
+        files::empty(&folder).expect("a folder");
+        for file in ["nebula", "nebula-lab", "man/nebula.1", "completions/nebula", "completions/_nebula"] {
+            files::write(folder.join(file), "#!/bin/sh\n").expect("a file");
+        }
+        files::write(folder.join("completions/nebula.fish"), "").expect("a file");
+        run(shell.command("chmod").arg("755").arg(folder.join("nebula"))).expect("it is ours");
+        let program = folder.join("nebula");
+        let release = Release { version: "1.2.3", program, folder: folder.clone(), epoch: "0".to_owned() };
+        let archive = folder.join(pack(&shell, &release).expect("a package"));
+        let installed = folder.join("installed");
+        run(shell.command("dpkg-deb").arg("--raw-extract").arg(&archive).arg(&installed)).expect("it is whole");
+        for (name, _) in SCRIPTS {
+            run(shell.command("sh").arg("-n").arg(installed.join("DEBIAN").join(name))).expect("a script");
+        }
+        let unit = files::read(installed.join("usr/lib/systemd/system/nebula-kv.service")).expect("the unit");
+        let user = files::read(installed.join("usr/lib/sysusers.d/nebula.conf")).expect("its user");
+        assert!(unit.contains("\nUser=nebula\n") && user.contains("\nu nebula "), "{unit}{user}");
+        assert!(unit.contains(&format!(" {SETTINGS}\n")) && installed.join(&SETTINGS[1..]).exists(), "{unit}");
+        assert!(installed.join("usr/share/nebula-rpc/grafana/nebula.json").exists());
+        if shell.has("systemd-analyze", &["--version"]) {
+            assert_eq!(said_about_the_unit(&shell, &installed), "");
+        }
+        files::remove(&folder).expect("it is ours");
+    }
+
+    /// What systemd says about the unit below `root`, where its program is.
+    fn said_about_the_unit(shell: &Shell, root: &Path) -> String {
+        let mut verify = shell.command("systemd-analyze");
+        verify.args(["verify", "--man=no", "nebula-kv.service"]).arg(format!("--root={}", root.display()));
+        let ended = verify.output().expect("it starts");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        // What it needs of the system is not below the root, and one before 253 knows no such type.
+        let known = ["notify-reload", ".target", ".mount", ".slice", ".socket"];
+        said.lines().filter(|line| !known.iter().any(|known| line.contains(known))).collect()
     }
 
     #[test]

@@ -7,6 +7,8 @@
 //! - an item that no entry leads to yet: its space is free;
 //! - a head that was recorded and has not moved yet: the items in between are given up.
 //!
+//! A process that ended orderly leaves a check of all its memory, which must match.
+//!
 //! All else is one word that is there or not. So the adopting process walks over the index, looks
 //! at each item, and reconstructs its predecessor's own memory: the tail, free runs, counts.
 
@@ -62,7 +64,8 @@ impl Store {
 
     /// Takes over the store that another process has left in the file `path`, with the same sizes.
     /// Keys must hash as `options.hash_of` does, and the callers' clock must continue. Cost: reads
-    /// the index and each item's first line: about half a second for a million items.
+    /// the index and each item's first line, about half a second for a million items; all of the
+    /// memory, if the process ended orderly.
     ///
     /// # Errors
     ///

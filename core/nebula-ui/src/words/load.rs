@@ -1,6 +1,6 @@
 //! Service times, arrivals and mixes of operations.
 
-use std::fs::File;
+use std::path::Path;
 
 use nebula_workload::{Arrivals, Mix, ServiceTime, WorkloadError};
 
@@ -10,12 +10,12 @@ use nebula_workload::{Arrivals, Mix, ServiceTime, WorkloadError};
 ///
 /// The text or the file is invalid.
 pub fn service(text: &str) -> Result<ServiceTime, WorkloadError> {
-    ServiceTime::parse_with(text, |name| File::open(name))
+    ServiceTime::parse_with(text, |name| nebula_files::lines(Path::new(name)))
 }
 
 /// Parses an arrival process; opens the trace file that it names.
 pub fn arrivals(text: &str) -> Result<Arrivals, WorkloadError> {
-    Arrivals::parse_with(text, |name| File::open(name))
+    Arrivals::parse_with(text, |name| nebula_files::lines(Path::new(name)))
 }
 
 /// Parses the weights of operations. A total above 100 is an error: percentages that do not add up.

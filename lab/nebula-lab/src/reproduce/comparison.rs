@@ -212,7 +212,7 @@ fn number(value: Option<f64>) -> String {
 
 /// The comparisons of `entries` that an earlier run printed as JSON.
 pub fn read(path: &Path, entries: &[Entry]) -> Result<Vec<Comparison>, Failure> {
-    let text = std::fs::read_to_string(path)
+    let text = nebula_files::text(path)
         .map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", path.display())))?;
     let comparisons = parse(&text).map_err(|error| Failure::bad_input(format!("{} {error}", path.display())))?;
     Ok(comparisons.into_iter().filter(|comparison| entries.iter().any(|entry| comparison.is_of(entry))).collect())

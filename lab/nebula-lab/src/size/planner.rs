@@ -2,8 +2,6 @@
 //!
 //! A search doubles the cores until they keep the SLO, then bisects; undecided means too few.
 
-use std::fs::File;
-
 use nebula_nic::{Sizing, Span, queue_bound_for_slo};
 use nebula_sim::sizing::{queue_at_slo, room};
 use nebula_sim::study::text::{digits, ends, load as load_text, time, with_half};
@@ -63,7 +61,8 @@ fn service(args: &Question) -> Result<(ServiceTime, Vec<String>), Failure> {
         return Ok((args.service.clone().ok_or_else(missing)?, Vec::new()));
     };
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|error| Failure::bad_input(format!("--trace: cannot open {name}: {error}")))?;
+    let file = nebula_files::lines(path)
+        .map_err(|error| Failure::bad_input(format!("--trace: cannot open {name}: {error}")))?;
     let log = ServiceLog::read(&name, args.column.as_ref(), file)?;
     let column = if log.column().is_empty() { String::new() } else { format!(" of the column {}", log.column()) };
     let service = log.service()?;

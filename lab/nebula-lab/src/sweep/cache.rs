@@ -1,7 +1,9 @@
 //! Results on disk, named by the content of their questions.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use nebula_files::{Others, Sealing, Sync, Unsealed, check_owner, replace, unseal};
 
 use super::point::Point;
 use super::result::PointResult;
@@ -49,11 +51,17 @@ impl Cache {
         self.folder.as_ref().map(|folder| folder.join(format!("{}.json", point.key())))
     }
 
-    /// The kept result of a point.
+    /// The kept result of a point, if it is as it was written for this point by this user.
     #[must_use]
     pub fn find(&self, point: &Point) -> Option<PointResult> {
-        let line = std::fs::read_to_string(self.path(point)?).ok()?;
-        PointResult::from_json(line.trim_end())
+        let path = self.path(point)?;
+        let file = nebula_files::open(&path).ok()?;
+        check_owner(&file.metadata().ok()?, Others::MayRead).ok()?;
+        let text = nebula_files::text_of(file).ok()?;
+        match unseal(&point.key(), &text) {
+            Unsealed::Whole(line) => PointResult::from_json(line.trim_end()),
+            Unsealed::Damaged | Unsealed::Open => None,
+        }
     }
 
     /// Keeps a result, unless its words may have another one later.
@@ -65,11 +73,13 @@ impl Cache {
         let Some(path) = self.path(point).filter(|_| result.is_lasting()) else { return Ok(()) };
         let line = result.to_json()?;
         let wrong = |error: std::io::Error| Failure::fault(format!("cannot write {}: {error}", path.display()));
-        // A name that no other process or thread writes.
-        let own = format!("{}.{:?}.new", std::process::id(), std::thread::current().id());
-        let new = path.with_extension(own.replace(['(', ')'], ""));
-        let mut file = std::fs::File::create(&new).map_err(wrong)?;
-        writeln!(file, "{line}").and_then(|()| std::fs::rename(&new, &path)).map_err(wrong)
+        // What a crash of the machine damages is noticed when it is read, and asked again.
+        replace(&path, Sync::Later, |file| {
+            let mut sealing = Sealing::new(&point.key(), BufWriter::new(file));
+            writeln!(sealing, "{line}")?;
+            sealing.end().map(drop)
+        })
+        .map_err(wrong)
     }
 }
 
@@ -94,6 +104,28 @@ mod tests {
         assert_eq!(files, [std::ffi::OsString::from(format!("{}.json", good.key()))]);
         std::fs::write(folder.path().join(&files[0]), "torn").unwrap();
         assert!(cache.find(&good).is_none(), "a torn file is no result");
+    }
+
+    #[test]
+    fn what_was_changed_or_is_of_another_point_is_asked_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path()).unwrap();
+        let [one, other] = [point(&["--rpcs=1k"]), point(&["--rpcs=2k"])];
+        run(&[one.clone(), other.clone()], &cache, Some(1), &()).unwrap();
+        let [path, others] = [&one, &other].map(|point| cache.path(point).unwrap());
+        let line = std::fs::read_to_string(&path).unwrap();
+        let digit = line.find(|c: char| c.is_ascii_digit()).unwrap();
+        let changed =
+            format!("{}{}{}", &line[..digit], if &line[digit..=digit] == "1" { 2 } else { 1 }, &line[digit + 1..]);
+        let without_a_seal = line.lines().next().unwrap().to_owned();
+        for wrong in [changed, without_a_seal, std::fs::read_to_string(others).unwrap()] {
+            std::fs::write(&path, &wrong).unwrap();
+            assert!(cache.find(&one).is_none(), "{wrong}");
+        }
+        std::fs::write(&path, &line).unwrap();
+        assert!(cache.find(&one).is_some());
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+        assert!(cache.find(&one).is_none(), "others can write it");
     }
 
     #[test]

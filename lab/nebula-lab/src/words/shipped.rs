@@ -16,7 +16,7 @@ pub(crate) fn shipped_or_file<T, E: Display>(
     let path = Path::new(given);
     let text = match source(given) {
         Some(shipped) => shipped.to_owned(),
-        None if path.is_file() => std::fs::read_to_string(path)
+        None if path.is_file() => nebula_files::text(path)
             .map_err(|error| Failure::bad_input(format!("{flag}: cannot read {given}: {error}")))?,
         None => given.strip_suffix(".toml").and_then(source).map(str::to_owned).ok_or_else(|| {
             Failure::bad_input(format!(

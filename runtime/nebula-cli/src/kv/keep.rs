@@ -1,11 +1,12 @@
 //! Items that outlive the process of the store, and the items that a full cache evicts: `--adopt`,
 //! `--load`, `--snapshot`, `--eviction`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nebula_files::{Sync, check_place, replace};
 use nebula_kvs::{Adopted, Eviction, SnapshotError, Store, StoreConfig, StoreOptions, check_snapshot};
 use nebula_sys::shared::SharedMemory;
 
@@ -44,15 +45,19 @@ impl KeepArgs {
     /// Creates the store: in its own memory, in the `--adopt` file, or where `is_shared` in memory
     /// that others may read. Loads the snapshot if one is named.
     pub(super) fn begin(&self, config: StoreConfig, now: u32, is_shared: bool) -> Result<Kept, Failure> {
-        // Before the store allocates its memory.
-        self.load.as_deref().map(check).transpose()?;
-        self.snapshot.as_deref().map(check_place).transpose()?;
         let (store, memory) = self.store(config, is_shared)?;
         if let Some(path) = &self.load {
             let loaded = store.load(BufReader::new(open(path)?), now).map_err(|error| named(path, &error))?;
             tracing::info!("loaded {} items from {}; {} had expired", loaded.items, path.display(), loaded.expired);
         }
         Ok((store, memory))
+    }
+
+    /// Checks the files, before the store allocates its memory.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.load.as_deref().map(check).transpose()?;
+        self.snapshot.as_deref().map(|path| check_place(path).map_err(cannot_write(path))).transpose()?;
+        Ok(())
     }
 
     pub(super) fn eviction(&self) -> Eviction {
@@ -86,15 +91,8 @@ impl KeepArgs {
     /// of that name stays.
     pub(super) fn end(&self, store: &Store) -> Result<(), Failure> {
         let Some(path) = &self.snapshot else { return Ok(()) };
-        let unfinished = unfinished(path);
-        let write = || {
-            let file = File::create(&unfinished)?;
-            let written = store.snapshot(BufWriter::new(&file))?;
-            file.sync_all()?;
-            fs::rename(&unfinished, path)?;
-            Ok(written)
-        };
-        let written = write().map_err(|error: SnapshotError| Failure::fault(format!("{}: {error}", path.display())))?;
+        let written = replace(path, Sync::Now, |file| store.snapshot(BufWriter::new(file)))
+            .map_err(|error: SnapshotError| Failure::fault(format!("{}: {error}", path.display())))?;
         tracing::info!("wrote {} items to {}", written.items, path.display());
         Ok(())
     }
@@ -106,20 +104,13 @@ fn check(path: &Path) -> Result<(), Failure> {
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
-    File::open(path).map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", path.display())))
+    nebula_files::open(path).map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", path.display())))
 }
 
 fn named(path: &Path, error: &SnapshotError) -> Failure {
     Failure::bad_input(format!("{}: {error}", path.display()))
 }
 
-fn unfinished(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".unfinished");
-    name.into()
-}
-
-fn check_place(path: &Path) -> Result<(), Failure> {
-    let created = File::create(unfinished(path)).and_then(|_| fs::remove_file(unfinished(path)));
-    created.map_err(|error| Failure::bad_input(format!("cannot write {}: {error}", path.display())))
+fn cannot_write(path: &Path) -> impl Fn(std::io::Error) -> Failure {
+    move |error| Failure::bad_input(format!("cannot write {}: {error}", path.display()))
 }

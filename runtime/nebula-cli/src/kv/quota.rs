@@ -45,12 +45,16 @@ impl Part {
 }
 
 impl Quota {
-    pub(super) fn part(&self, value_bytes: u32, mode: Mode, eviction: Eviction) -> Result<Part, Failure> {
-        let config = memory::config_within(self.bytes, value_bytes, mode);
-        let config = config.map_err(|failure| match failure.line() {
+    /// The sizes of the tenant's store.
+    pub(super) fn config(&self, value_bytes: u32, mode: Mode) -> Result<StoreConfig, Failure> {
+        memory::config_within(self.bytes, value_bytes, mode).map_err(|failure| match failure.line() {
             Some(line) => Failure::bad_input(format!("--quota {}: {line}", self.endpoint)),
             None => failure,
-        })?;
+        })
+    }
+
+    pub(super) fn part(&self, value_bytes: u32, mode: Mode, eviction: Eviction) -> Result<Part, Failure> {
+        let config = self.config(value_bytes, mode)?;
         let options = StoreOptions { eviction, ..StoreOptions::default() };
         Ok(Part::of(Store::try_with(config, options).or_fail()?, &config))
     }

@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use nebula::{Endpoint, IdlePolicy, Keys, Policy, Registered, Rights, RunningServer, Server, ServerConfig};
+use nebula::{Endpoint, IdlePolicy, Keys, Policy, Rights, RunningServer, Server, ServerConfig};
+use nebula_kvs::StoreConfig;
 use nebula_workload::KEY_BYTES;
 
 use super::memcached::{ANSWER_BYTES_MAX, Facts, Memcached, MemcachedService, REQUEST_BYTES_MAX};
@@ -11,7 +12,7 @@ use super::partitioned::{self, Partitions};
 use super::quota::Part;
 use super::service::KvService;
 use super::times::ServiceTimes;
-use super::{Args, config, store_config};
+use super::{Args, config};
 use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::Failure;
 
@@ -19,55 +20,92 @@ use nebula_ui::output::Failure;
 /// one; then those of tenants with a quota, each over its part.
 pub(super) fn start(
     args: &Args,
-    keys: Keys,
+    keys: &Keys,
     times: Option<&Arc<ServiceTimes>>,
     common: &Part,
     parts: &[Part],
 ) -> Result<Vec<RunningServer>, Failure> {
-    let own = args.own_endpoint().map(|endpoint| serve_own(args, &endpoint, keys.clone(), times, common));
+    let own = args.own_endpoint().map(|endpoint| serve_own(args, &endpoint, keys, times, common));
     let memcached = args.memcached.iter().map(|endpoint| serve_memcached(args, endpoint, common));
     let tenants = args.quotas.iter().zip(parts).map(|(quota, part)| match quota.endpoint {
         Endpoint::Tcp(_) => serve_memcached(args, &quota.endpoint, part),
-        Endpoint::Shm(_) => serve_own(args, &quota.endpoint, Keys::default(), times, part),
-        _ => serve_own(args, &quota.endpoint, keys.clone(), times, part),
+        _ => serve_own(args, &quota.endpoint, keys, times, part),
     });
     own.into_iter().chain(memcached).chain(tenants).collect()
+}
+
+/// Whether one of the servers would refuse its configuration.
+pub(super) fn check(args: &Args, keys: &Keys) -> Result<(), Failure> {
+    if args.partitions.is_some() {
+        return partitioned_server(args, keys)?.0.check().or_fail();
+    }
+    let own = args.own_endpoint();
+    own.iter().try_for_each(|endpoint| own_server(args, endpoint, keys)?.check().or_fail())?;
+    args.memcached.iter().try_for_each(|endpoint| memcached_server(args, endpoint)?.0.check().or_fail())?;
+    args.quotas.iter().try_for_each(|quota| match quota.endpoint {
+        Endpoint::Tcp(_) => memcached_server(args, &quota.endpoint)?.0.check().or_fail(),
+        _ => own_server(args, &quota.endpoint, keys)?.check().or_fail(),
+    })
+}
+
+fn own_server(args: &Args, endpoint: &Endpoint, keys: &Keys) -> Result<Server, Failure> {
+    let mut config = config(args)?;
+    if !matches!(endpoint, Endpoint::Shm(_)) {
+        config.keys = keys.clone();
+    }
+    if config.keys.is_empty() {
+        // Only a key says which tenant a client is.
+        config.tenants = Vec::new();
+    }
+    Ok(Server::bind(endpoint).config(config))
+}
+
+fn memcached_server(args: &Args, endpoint: &Endpoint) -> Result<(Server, ServerConfig), Failure> {
+    let config = memcached_config(args)?;
+    Ok((Server::bind(endpoint).config(config.clone()).framing(Memcached), config))
 }
 
 fn serve_own(
     args: &Args,
     endpoint: &Endpoint,
-    keys: Keys,
+    keys: &Keys,
     times: Option<&Arc<ServiceTimes>>,
     part: &Part,
 ) -> Result<RunningServer, Failure> {
     let service = KvService::new(part.store.clone(), KEY_BYTES + args.value_bytes as usize);
     let service = service.working(args.work).timed(times.cloned());
-    let mut config = config(args)?;
-    if keys.is_empty() {
-        // Only a key says which tenant a client is.
-        config.tenants = Vec::new();
-    }
-    config.keys = keys;
-    let readable = part.readable.iter().cloned();
-    config.regions = readable.map(|memory| Registered::new(memory, Rights::READ | Rights::MAP)).collect();
-    Server::bind(endpoint).config(config).serve(service).or_fail()
+    let server = own_server(args, endpoint, keys)?;
+    let readable = part.readable.iter();
+    let server = readable.fold(server, |server, memory| server.register(memory, Rights::READ | Rights::MAP));
+    server.serve(service).or_fail()
 }
 
-pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> Result<RunningServer, Failure> {
+pub(super) fn start_partitioned(
+    args: &Args,
+    store_config: StoreConfig,
+    access: Partitions,
+    keys: &Keys,
+) -> Result<RunningServer, Failure> {
+    let (server, workers) = partitioned_server(args, keys)?;
+    let partitions = partitioned::divide(store_config, access, workers).or_fail()?;
+    partitioned::serve(server, partitions, KEY_BYTES + args.value_bytes as usize)
+}
+
+/// The server and the number of its workers.
+fn partitioned_server(args: &Args, keys: &Keys) -> Result<(Server, u16), Failure> {
     if args.server.policy != Policy::KeyHash || args.engines != 1 {
         let why = "each key's RPCs must reach its worker";
         return Err(Failure::bad_input(format!("--partitions needs --policy key-hash and one engine: {why}")));
     }
     let Some(endpoint) = args.own_endpoint() else { return Err(Failure::bad_input("--partitions needs --endpoint")) };
     let mut config = config(args)?;
-    let partitions = partitioned::divide(store_config(args)?, access, config.workers).or_fail()?;
-    config.keys = keys;
-    partitioned::serve(Server::bind(&endpoint).config(config), partitions, KEY_BYTES + args.value_bytes as usize)
+    config.keys = keys.clone();
+    let workers = config.workers;
+    Ok((Server::bind(&endpoint).config(config), workers))
 }
 
 fn serve_memcached(args: &Args, endpoint: &Endpoint, part: &Part) -> Result<RunningServer, Failure> {
-    let config = memcached_config(args)?;
+    let (server, config) = memcached_server(args, endpoint)?;
     let port = |wanted: &str| {
         let text = endpoint.to_string();
         let port = text.strip_prefix(wanted).and_then(|address| address.rsplit(':').next());
@@ -82,7 +120,7 @@ fn serve_memcached(args: &Args, endpoint: &Endpoint, part: &Part) -> Result<Runn
         status: OnceLock::new(),
     });
     let service = MemcachedService::new(part.store.clone(), facts.clone());
-    let server = Server::bind(endpoint).config(config).framing(Memcached).serve(service).or_fail()?;
+    let server = server.serve(service).or_fail()?;
     let _ = facts.status.set(server.status().clone());
     Ok(server)
 }

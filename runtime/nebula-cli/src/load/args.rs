@@ -300,7 +300,7 @@ fn check_for_memcached(plan: &LoadPlan) -> Result<(), Failure> {
 
 fn read_trace(path: &Path, column: Option<&Column>) -> Result<Arc<[Operation]>, Failure> {
     let name = path.display();
-    let file = std::fs::File::open(path).map_err(|error| Failure::bad_input(format!("cannot open {name}: {error}")))?;
+    let file = nebula_files::lines(path).map_err(|error| Failure::bad_input(format!("cannot open {name}: {error}")))?;
     let reader = TraceReader::new(file);
     let reader = match column {
         Some(column) => reader.column(column.clone()),

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 use nebula_ui::words::in_one_line;
 
+use super::log;
 use super::toml_words::Settings;
 use nebula_ui::output::Format;
 use nebula_ui::output::{self, Failure, Row};
@@ -59,8 +61,71 @@ pub fn with_settings(
         return Err(Failure::bad_input(format!("{path}: the settings are of nebula serve {other}, not {service}")));
     }
     let from_file = settings.words(&names(command), &given(flags))?;
-    all.extend(from_file.into_iter().map(OsString::from));
+    all.extend(from_file.iter().map(OsString::from));
+    let (command, path) = (command.clone(), path.to_owned());
+    let _ = BEGUN.set(Begun { command, path, flags: flags.to_vec(), from_file });
     Ok(all)
+}
+
+/// The settings that this process has begun with.
+struct Begun {
+    command: Command,
+    path: String,
+    /// Of the command line.
+    flags: Vec<String>,
+    from_file: Vec<String>,
+}
+
+static BEGUN: OnceLock<Begun> = OnceLock::new();
+
+/// Reads the `--config` file again: changes the level of the log, and names the settings that need
+/// a restart. A file with a mistake changes nothing.
+pub(super) fn read_again() {
+    let Some(begun) = BEGUN.get() else { return };
+    match begun.again() {
+        Ok((level, changed)) => {
+            log::change(level);
+            tracing::info!("read {} again", begun.path);
+            if !changed.is_empty() {
+                tracing::warn!("{}: changed, and needs a restart: {}", begun.path, changed.join(", "));
+            }
+        }
+        Err(failure) => tracing::warn!("the settings stay as they were: {failure}"),
+    }
+}
+
+impl Begun {
+    /// The level of the log, and the other settings that differ from those of the beginning.
+    fn again(&self) -> Result<(log::Level, Vec<String>), Failure> {
+        let from_file = read(Path::new(&self.path))?.words(&names(&self.command), &given(&self.flags))?;
+        let words = self.flags.iter().chain(&from_file);
+        let matches = parsed(&self.command, Path::new(&self.path), words)?;
+        let level = matches.get_one::<log::Level>("log").copied().unwrap_or_default();
+        let mut changed = given(&from_file);
+        changed.extend(given(&self.from_file));
+        changed.sort();
+        changed.dedup();
+        let has_changed = |flag: &String| of_flag(&from_file, flag).ne(of_flag(&self.from_file, flag));
+        changed.retain(|flag| flag != "log" && has_changed(flag));
+        Ok((level, changed))
+    }
+}
+
+fn of_flag<'a>(words: &'a [String], flag: &'a str) -> impl Iterator<Item = &'a str> {
+    let value = move |word: &'a String| word.strip_prefix("--")?.strip_prefix(flag);
+    words.iter().filter_map(value).filter(|value| value.is_empty() || value.starts_with('='))
+}
+
+/// The matches of a service's words, or what is wrong about them in one line.
+fn parsed(
+    command: &Command,
+    path: &Path,
+    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<ArgMatches, Failure> {
+    command.clone().no_binary_name(true).try_get_matches_from(words).map_err(|error| {
+        let said = in_one_line(&error.render().to_string());
+        Failure::bad_input(format!("{}: {said}", path.display()))
+    })
 }
 
 fn config_of(flags: &[String]) -> Option<&str> {
@@ -88,8 +153,7 @@ fn names(command: &Command) -> Vec<String> {
 
 fn read(path: &Path) -> Result<Settings, Failure> {
     let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Failure::bad_input(format!("cannot read {name}: {error}")))?;
+    let text = nebula_files::text(path).map_err(|error| Failure::bad_input(format!("cannot read {name}: {error}")))?;
     Settings::parse(&name, &text)
 }
 
@@ -103,19 +167,27 @@ pub fn service_of(args: &CheckArgs) -> Result<String, Failure> {
     Ok(settings.service()?.unwrap_or(SERVICE).to_owned())
 }
 
-/// Prints the settings of a file.
-pub fn check(args: &CheckArgs, program: &Command) -> Result<(), Failure> {
+/// Prints the settings of a file, after `check` has found nothing that the service would refuse.
+///
+/// # Errors
+///
+/// Invalid input: the file has a mistake, or `check` fails.
+pub fn check(
+    args: &CheckArgs,
+    program: &Command,
+    check: impl FnOnce(&str, &ArgMatches) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let settings = read(&args.file)?;
     let service = settings.service()?.unwrap_or(SERVICE);
     let Some(command) = service_command(program, service) else {
         return Err(Failure::bad_input(format!("{}: there is no nebula serve {service}", args.file.display())));
     };
     let words = settings.words(&names(command), &[])?;
-    let wrong = |error: clap::Error| {
-        let said = in_one_line(&error.render().to_string());
-        Failure::bad_input(format!("{}: {said}", args.file.display()))
-    };
-    let given = command.clone().no_binary_name(true).try_get_matches_from(words).map_err(wrong)?;
+    let given = parsed(command, &args.file, words)?;
+    check(service, &given).map_err(|failure| match failure {
+        Failure::BadInput(said) => Failure::bad_input(format!("{}: {said}", args.file.display())),
+        other => other,
+    })?;
     output::print(args.format, &rows(command, &given))
 }
 

@@ -1,7 +1,7 @@
 //! The keys of `udp://`, which server and clients share and others lack.
 
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use nebula_files::{Exposed, Others};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -170,6 +170,12 @@ pub enum KeyFileError {
         /// The file.
         path: PathBuf,
     },
+    /// It is another user's, who can read and write it.
+    #[error("{file} belongs to another user, who can read and change it: chown $USER {file}", file = path.display())]
+    Owner {
+        /// The file.
+        path: PathBuf,
+    },
     /// It is a device or a folder, or far too long.
     #[error("{} is no key file: a regular file of up to {FILE_BYTES_MAX} bytes is wanted", path.display())]
     NoFile {
@@ -191,23 +197,23 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// [`KeyFileError`]: it cannot be read, others can read it, it is no regular file, too long, or
-    /// its text is not a list of keys.
+    /// [`KeyFileError`]: it cannot be read, others own it or can read it, it is no regular file, or
+    /// too long, or its text is not a list of keys.
     pub fn read_file(path: impl AsRef<Path>) -> Result<Self, KeyFileError> {
         let path = path.as_ref();
-        let cannot = |cause| KeyFileError::Read { path: path.to_owned(), cause };
-        // Opening a pipe without a writer would block forever.
-        if !std::fs::metadata(path).map_err(cannot)?.is_file() {
-            return Err(KeyFileError::NoFile { path: path.to_owned() });
-        }
-        let file = std::fs::File::open(path).map_err(cannot)?;
+        let cannot = |cause: std::io::Error| match cause.kind() {
+            ErrorKind::InvalidData => KeyFileError::NoFile { path: path.to_owned() },
+            _ => KeyFileError::Read { path: path.to_owned(), cause },
+        };
+        let file = nebula_files::open(path).map_err(cannot)?;
         let about = file.metadata().map_err(cannot)?;
-        if !about.is_file() || about.len() > FILE_BYTES_MAX {
+        if about.len() > FILE_BYTES_MAX {
             return Err(KeyFileError::NoFile { path: path.to_owned() });
         }
-        if about.permissions().mode() & 0o077 != 0 {
-            return Err(KeyFileError::Open { path: path.to_owned() });
-        }
+        nebula_files::check_owner(&about, Others::MayNothing).map_err(|exposed| match exposed {
+            Exposed::Owner => KeyFileError::Owner { path: path.to_owned() },
+            Exposed::Written | Exposed::Read => KeyFileError::Open { path: path.to_owned() },
+        })?;
         // As long as the text, since a buffer that grows would leave parts of the keys in memory.
         let mut text = Zeroizing::new(String::with_capacity(usize::try_from(about.len()).unwrap_or(0) + 1));
         file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(cannot)?;
@@ -272,6 +278,7 @@ pub(super) fn is_name(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn hex(byte: u8) -> String {
         Key::new([byte; 32]).to_hex()
@@ -311,6 +318,11 @@ mod tests {
         }
         chmod(0o600);
         assert_eq!(Keys::read_file(&path).unwrap().iter().next(), Some(("ann", &Key::new([1; 32]))));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
+            assert!(matches!(Keys::read_file(&path), Err(KeyFileError::Owner { .. })));
+            std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        }
         std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
         for other in [path.as_path(), Path::new("/dev/zero"), Path::new("/")] {
             assert!(matches!(Keys::read_file(other), Err(KeyFileError::NoFile { .. })), "{}", other.display());

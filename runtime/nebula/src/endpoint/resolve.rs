@@ -105,7 +105,7 @@ impl EndpointFile {
 impl Resolve for EndpointFile {
     fn resolve(&mut self) -> Result<Resolved, ResolveError> {
         let path = self.path.clone();
-        let text = std::fs::read_to_string(&path).map_err(|cause| ResolveError::File { path: path.clone(), cause })?;
+        let text = nebula_files::text(&path).map_err(|cause| ResolveError::File { path: path.clone(), cause })?;
         let lines = text.lines().map(str::trim).enumerate();
         let named = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let endpoints = named.map(|(at, line)| {

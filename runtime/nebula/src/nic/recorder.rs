@@ -5,6 +5,7 @@
 //! It is for checking the runtime: it allocates and writes, and costs far more than decisions.
 
 use crate::config::error::LogError;
+use nebula_files::Sealing;
 use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine, IDLE_TURNS_MAX, PaceStep, RefuseStep};
 use nebula_nic::schedule::{Migration, RpcType, Thresholds};
 use nebula_nic::turn::{Refusal, Refusals};
@@ -28,11 +29,12 @@ pub(crate) struct Choice {
 
 pub(crate) type FirstLogError = Arc<OnceLock<LogError>>;
 
-/// Writes the log, one line for each input. A write error ends the log, and is reported.
+/// Writes the log, one line for each input, and at its end the seal, so that a log that was changed
+/// or cut is known. A write error ends the log, and is reported.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     path: PathBuf,
-    out: Option<BufWriter<File>>,
+    out: Option<Sealing<BufWriter<File>>>,
     error: FirstLogError,
     /// The latest line, which may still get decisions.
     pending: Option<GroupLine>,
@@ -43,7 +45,8 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// A log that begins with `header`, written at once, so that a full disk is found at the start.
     pub(crate) fn create(path: &Path, header: &str, error: FirstLogError) -> Result<Self, LogError> {
-        let begun = File::create(path).map(BufWriter::new).and_then(|mut out| {
+        let begun = File::create(path).and_then(|file| {
+            let mut out = Sealing::new("", BufWriter::new(file));
             writeln!(out, "{header}")?;
             out.flush()?;
             Ok(out)
@@ -72,7 +75,7 @@ impl Recorder {
     fn check(&mut self, written: std::io::Result<()>) {
         if let Err(cause) = written {
             // Its drop would try the unwritten rest again.
-            self.out.take().map(BufWriter::into_parts);
+            self.out.take().map(|out| out.into_inner().into_parts());
             let _ = self.error.set(LogError { path: self.path.clone(), cause: Arc::new(cause) });
         }
     }
@@ -251,6 +254,9 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.write_pending();
-        self.flush();
+        if let Some(out) = self.out.take() {
+            let sealed = out.end().map(drop);
+            self.check(sealed);
+        }
     }
 }

@@ -316,20 +316,70 @@ pub(super) fn serve_pooled(
     Ok(running)
 }
 
+/// What [`open`] would refuse before it takes memory, an address or a thread.
+pub(super) fn check((endpoint, framing): Spoken, config: ServerConfig) -> Result<(), ServeError> {
+    let config = if config.threads_of_pool() > 0 { config.with_pool() } else { config };
+    let mut config = checked(&endpoint, config.with_threads_chosen().0)?;
+    check_address(&endpoint, framing.is_some(), &config)?;
+    fit(&endpoint, framing.is_some(), &mut config)?;
+    for part in part(&config, None)? {
+        part.config.backend_config()?.validate()?;
+    }
+    if config.oversubscribe { Ok(()) } else { config.threads_of_own().check() }
+}
+
+/// Whether clients may be served at this address, in this protocol.
+fn check_address(endpoint: &Endpoint, is_framed: bool, config: &ServerConfig) -> Result<(), ServeError> {
+    let endpoint = endpoint.clone();
+    let is_closed = config.insecure || (!is_framed && !config.keys.is_empty());
+    match &endpoint {
+        Endpoint::Udp(_) if is_framed && !config.keys.is_empty() => Err(ServeError::Framing { endpoint }),
+        Endpoint::Udp(address) | Endpoint::Tcp(address) if !is_closed && !address.ip().is_loopback() => {
+            Err(ServeError::Insecure { endpoint })
+        }
+        Endpoint::Udp(_) | Endpoint::Tcp(_) => Ok(()),
+        _ if is_framed => Err(ServeError::Framing { endpoint }),
+        Endpoint::Xdp(address) if address.server.is_some() => Err(ServeError::XdpPeer { endpoint }),
+        Endpoint::Xdp(_) if !is_closed => Err(ServeError::Insecure { endpoint }),
+        Endpoint::Xdp(_) if config.parts() > 1 => Err(ServeError::EnginesOverOneWire { engines: config.parts() }),
+        Endpoint::Shm(_) | Endpoint::Xdp(_) | Endpoint::Packets(_) => Ok(()),
+    }
+}
+
+/// Chooses the packets of the NIC as this endpoint's transport needs them.
+fn fit(endpoint: &Endpoint, is_framed: bool, config: &mut ServerConfig) -> Result<(), ServeError> {
+    match endpoint {
+        // Every request is one packet, so none waits for the rest of it in the receive buffer.
+        _ if is_framed => config.mtu_bytes = config.rpc_bytes_max.next_multiple_of(64).max(64),
+        Endpoint::Shm(_) if !(1..=1 << 20).contains(&config.mtu_bytes) => {
+            return Err(ServeError::Mtu { got: config.mtu_bytes });
+        }
+        Endpoint::Shm(_) => config.mtu_bytes = mtu_for(config.mtu_bytes),
+        Endpoint::Packets(_) => {}
+        _ if config.packet_bytes == 0 || !config.packet_bytes.is_multiple_of(64) => {
+            return Err(ServeError::Mtu { got: config.packet_bytes });
+        }
+        Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_) => {
+            config.mtu_bytes = config.packet_bytes;
+            // Lost packets are asked for again, which takes round trips.
+            config.reassembly_timeout.get_or_insert(Span::from_ms(500));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn open(
     (endpoint, framing): Spoken,
     config: ServerConfig,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let config = checked(&endpoint, config)?;
+    check_address(&endpoint, framing.is_some(), &config)?;
     if let Some(framing) = framing {
         return open_stream(endpoint, framing, config, &Time::Machine);
     }
     match &endpoint {
         Endpoint::Shm(name) => open_shm(name, endpoint.clone(), config),
         &Endpoint::Udp(address) | &Endpoint::Tcp(address) => {
-            if config.keys.is_empty() && !config.insecure && !address.ip().is_loopback() {
-                return Err(ServeError::Insecure { endpoint });
-            }
             let wires = claim(&endpoint, || match &endpoint {
                 Endpoint::Tcp(_) => listen_for_datagrams(address, &config),
                 _ => bind(address, config.parts(), Some(GROUP_KEY)),
@@ -348,6 +398,7 @@ pub(super) fn open_by(
     time: &Time,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let config = checked(&endpoint, config)?;
+    check_address(&endpoint, framing.is_some(), &config)?;
     match framing {
         Some(framing) => open_stream(endpoint, framing, config, time),
         None => Err(ServeError::NoFraming { endpoint }),
@@ -367,15 +418,6 @@ fn bind(address: SocketAddr, engines: u16, key: Option<GroupKey>) -> std::io::Re
 /// If the kernel denies this process the interface's frames, uses its sockets at the same address.
 fn open_xdp(address: &XdpAddress, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let endpoint = Endpoint::Xdp(address.clone());
-    if address.server.is_some() {
-        return Err(ServeError::XdpPeer { endpoint });
-    }
-    if config.keys.is_empty() && !config.insecure {
-        return Err(ServeError::Insecure { endpoint });
-    }
-    if config.parts() > 1 {
-        return Err(ServeError::EnginesOverOneWire { engines: config.parts() });
-    }
     let (wire, is_past_the_stack) = claim(&endpoint, || xdp::bind(&address.interface, address.port))?;
     let local = wire.local();
     let endpoint = if is_past_the_stack { endpoint } else { Endpoint::Udp(local) };
@@ -393,10 +435,7 @@ fn open_shm(
     endpoint: Endpoint,
     mut config: ServerConfig,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    if !(1..=1 << 20).contains(&config.mtu_bytes) {
-        return Err(ServeError::Mtu { got: config.mtu_bytes });
-    }
-    config.mtu_bytes = mtu_for(config.mtu_bytes);
+    fit(&endpoint, false, &mut config)?;
     let mut ground = Ground::new(endpoint, &config, &Time::Machine)?;
     let open = || open_listener(name, &config, ground.page.clone());
     let listener = claim(&ground.endpoint, open)?.until(ground.draining.flag());
@@ -439,12 +478,7 @@ fn open_udp(
         Endpoint::Xdp(address) => Endpoint::Xdp(XdpAddress { port: local.port(), ..address.clone() }),
         Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Packets(_) => Endpoint::Udp(local),
     };
-    if config.packet_bytes == 0 || !config.packet_bytes.is_multiple_of(64) {
-        return Err(ServeError::Mtu { got: config.packet_bytes });
-    }
-    config.mtu_bytes = config.packet_bytes;
-    // Lost packets are asked for again, which takes round trips.
-    config.reassembly_timeout.get_or_insert(Span::from_ms(500));
+    fit(&endpoint, false, &mut config)?;
     let parts = part(&config, UdpPort::SOURCES)?;
     let numbers = Numbers::for_engines(config.parts(), first_number(entropy));
     let key_boxes: Vec<Arc<KeyBox>> = parts.iter().map(|_| Arc::default()).collect();
@@ -473,16 +507,10 @@ fn open_stream(
     mut config: ServerConfig,
     time: &Time,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let address = match endpoint {
-        Endpoint::Tcp(address) => address,
-        Endpoint::Udp(address) if config.keys.is_empty() => address,
-        _ => return Err(ServeError::Framing { endpoint }),
+    let (Endpoint::Tcp(address) | Endpoint::Udp(address)) = endpoint else {
+        return Err(ServeError::Framing { endpoint });
     };
-    if !config.insecure && !address.ip().is_loopback() {
-        return Err(ServeError::Insecure { endpoint });
-    }
-    // Every request is one packet, so none waits for the rest of it in the receive buffer.
-    config.mtu_bytes = config.rpc_bytes_max.next_multiple_of(64).max(64);
+    fit(&endpoint, true, &mut config)?;
     let parts = part(&config, StreamPort::SOURCES)?;
     let ears = claim(&endpoint, || listen(&endpoint, address, config.parts()))?;
     let local = ears.first().map_or(Ok(address), Ears::local)?;

@@ -1,5 +1,6 @@
 //! Decision logs of a test's servers.
 
+use nebula_files::{Unsealed, unseal};
 use std::path::{Path, PathBuf};
 
 /// A decision log, removed with this value.
@@ -10,9 +11,13 @@ impl LogFile {
         Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.log", std::process::id())))
     }
 
-    /// The log of a run that has ended.
+    /// The log of a run that has ended, without its seal.
     pub(crate) fn text(&self) -> String {
-        std::fs::read_to_string(&self.0).expect("the log of the run")
+        let text = std::fs::read_to_string(&self.0).expect("the log of the run");
+        match unseal("", &text) {
+            Unsealed::Whole(lines) => lines.to_owned(),
+            other => panic!("the server writes the log to its end: {other:?}"),
+        }
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn with(points: Vec<Point>, file: &Path, ghz: f64, mix: &str) -> Resu
 
 fn read(file: &Path) -> Result<Cycles, Failure> {
     let shown = file.display();
-    let text = std::fs::read_to_string(file)
+    let text = nebula_files::text(file)
         .map_err(|error| Failure::bad_input(format!("--nic-cycles: cannot read {shown}: {error}")))?;
     let cycles: Cycles = toml::from_str(&text).map_err(|error| Failure::bad_input(format!("{shown}: {error}")))?;
     match cycles.nic.iter().find(|counted| !counted.is_possible()) {
