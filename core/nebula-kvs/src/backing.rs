@@ -29,7 +29,7 @@ use std::path::Path;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"NEBULAKV");
 /// Changes with the meaning of the words.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const PAGE_BYTES: u64 = 4096;
 
 const CHECK: usize = 8;

@@ -1,7 +1,7 @@
 //! The index: home buckets, chosen by hash, and extra buckets for the chains of
-//! [`Mode::Store`](crate::Mode::Store).
+//! [`Mode::Store`](crate::Mode::Store). A cache's are lines of its [log](crate::given).
 
-use crate::bucket::{self, BUCKET_WORDS, Bucket, Held};
+use crate::bucket::{BUCKET_WORDS, Bucket};
 use crate::config::{StoreConfig, StoreError};
 use crate::hash::KeyHash;
 use crate::index_of::index_of;
@@ -41,25 +41,9 @@ impl Index {
         Self { region, home_mask: homes as u64 - 1, extra_buckets, extra_buckets_used: AtomicUsize::new(0) }
     }
 
-    /// Counts the linked extra buckets in an index that a store has left; cuts a chain at a link
-    /// that leads nowhere, or to a bucket of another chain.
+    /// Notes that the first `used` extra buckets are linked, in an index that a store has left.
     #[cfg(not(any(loom, miri)))]
-    pub(crate) fn adopt(&self) {
-        let mut is_linked = vec![false; self.extra_buckets];
-        for home in self.homes() {
-            let mut bucket = home;
-            while let Some(extra) = bucket::next_extra(bucket) {
-                match is_linked.get_mut(extra) {
-                    Some(is_linked) if !*is_linked => *is_linked = true,
-                    _ => {
-                        bucket::cut(bucket);
-                        break;
-                    }
-                }
-                bucket = self.extra(extra);
-            }
-        }
-        let used = is_linked.iter().rposition(|&is_linked| is_linked).map_or(0, |last| last + 1);
+    pub(crate) fn adopt(&self, used: usize) {
         self.extra_buckets_used.store(used, Ordering::Relaxed);
     }
 
@@ -74,18 +58,10 @@ impl Index {
         index_of(hash.bucket() & self.home_mask) * BUCKET_WORDS
     }
 
-    #[inline]
-    pub(crate) fn chain<'a>(&'a self, home: &'a Bucket) -> impl Iterator<Item = &'a Bucket> {
-        std::iter::successors(Some(home), |bucket| bucket::next_extra(bucket).map(|extra| self.extra(extra)))
-    }
-
-    /// Chains an unused extra bucket to the held bucket, if one is left.
-    pub(crate) fn extend(&self, held: &mut Held<'_>) -> Option<&Bucket> {
+    /// Takes an extra bucket that no chain has, if one is left.
+    pub(crate) fn take_extra(&self) -> Option<usize> {
         let take = |used| (used < self.extra_buckets).then_some(used + 1);
-        let extra = self.extra_buckets_used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        let last = self.chain(held.home()).last()?;
-        held.link(last, extra);
-        Some(self.extra(extra))
+        self.extra_buckets_used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()
     }
 
     pub(crate) fn extra_buckets_used(&self) -> usize {
@@ -93,7 +69,7 @@ impl Index {
     }
 
     #[inline]
-    pub(crate) fn buckets(&self) -> &[Bucket] {
+    fn buckets(&self) -> &[Bucket] {
         self.region.words().as_chunks().0
     }
 
@@ -109,7 +85,8 @@ impl Index {
         self.region.pages()
     }
 
-    fn extra(&self, extra: usize) -> &Bucket {
-        &self.buckets()[index_of(self.home_mask) + 1 + extra]
+    #[inline]
+    pub(crate) fn extra(&self, extra: usize) -> Option<&Bucket> {
+        self.buckets().get(index_of(self.home_mask) + 1 + extra)
     }
 }

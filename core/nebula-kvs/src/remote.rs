@@ -17,9 +17,10 @@
 //!
 //! ```text
 //! 0  magic: NEBKVMAP, the first character in the highest byte
-//! 1  version 1 (bits 32–63) | lap_bits (0–31): a position modulo 2^lap_bits is a place in the log, in units of 32 B
-//! 2  home_mask: number of home buckets less 1 | 3  extra buckets, behind the home buckets
-//! 4  where the log begins | 5  its length | 6  where the log's head is; 0 where nothing is recycled | 7  0
+//! 1  version 2 (bits 32–63) | lap_bits (0–31): a position modulo 2^lap_bits is a place in the log, in units of 32 B
+//! 2  home_mask: number of home buckets less 1 | 3  extra buckets at most
+//! 4  where the log begins | 5  its length | 6  where the log's head is; 0 where nothing is recycled
+//! 7  where extra buckets are: behind the home buckets, or in a cache's log
 //! ```
 //!
 //! An item with metadata, or one that changes at each try, takes an RPC to the server.
@@ -33,6 +34,8 @@ use crate::hash::KeyHash;
 use crate::index_of::index_of;
 use crate::item::GRANULE_BYTES;
 use crate::log::Window;
+#[cfg(not(any(loom, miri)))]
+use crate::mode::Mode;
 use crate::shape::{Shape, VALUE_BYTES_MAX};
 
 /// Bytes of a map.
@@ -42,7 +45,7 @@ pub(crate) const INDEX_AT: u64 = 4096;
 const BUCKET_BYTES: u64 = BUCKET_WORDS as u64 * 8;
 const MAGIC: u64 = u64::from_be_bytes(*b"NEBKVMAP");
 /// Changes with the meaning of the words of bucket, item or map.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Extra buckets that a GET reads before it asks the server.
 const LINKS_MAX: u32 = 64;
 /// Restarts of a GET before it asks the server.
@@ -53,6 +56,7 @@ const TRIES: u32 = 64;
 pub struct RemoteMap {
     home_mask: u64,
     extra_buckets: u64,
+    extra_at: u64,
     log_at: u64,
     log_bytes: u64,
     lap_bits: u32,
@@ -62,11 +66,14 @@ pub struct RemoteMap {
 
 impl RemoteMap {
     #[cfg(not(any(loom, miri)))]
-    pub(crate) fn new(buckets: (usize, usize), log: (u64, u64), lap_bits: u32, has_head: bool) -> Self {
+    pub(crate) fn new(buckets: (usize, usize), log: (u64, u64), lap_bits: u32, mode: Mode) -> Self {
         let (log_at, log_bytes) = log;
-        let head_at = has_head.then_some(log_at + log_bytes);
         let (homes, extra) = (buckets.0 as u64, buckets.1 as u64);
-        Self { home_mask: homes - 1, extra_buckets: extra, log_at, log_bytes, lap_bits, head_at }
+        let (extra_buckets, extra_at, head_at) = match mode {
+            Mode::Store => (extra, INDEX_AT + homes * BUCKET_BYTES, None),
+            Mode::Cache => (log_bytes / BUCKET_BYTES, log_at, Some(log_at + log_bytes)),
+        };
+        Self { home_mask: homes - 1, extra_buckets, extra_at, log_at, log_bytes, lap_bits, head_at }
     }
 
     /// The map's bytes, for the beginning of the memory.
@@ -74,7 +81,8 @@ impl RemoteMap {
     pub fn encode(&self) -> [u8; MAP_BYTES] {
         let kind = VERSION << 32 | u64::from(self.lap_bits);
         let head_at = self.head_at.unwrap_or(0);
-        let words = [MAGIC, kind, self.home_mask, self.extra_buckets, self.log_at, self.log_bytes, head_at, 0];
+        let words =
+            [MAGIC, kind, self.home_mask, self.extra_buckets, self.log_at, self.log_bytes, head_at, self.extra_at];
         let mut bytes = [0; MAP_BYTES];
         for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
             *to = u64::to_le_bytes(word);
@@ -89,14 +97,18 @@ impl RemoteMap {
         let lap_bits = u32::try_from(word(1) & 0xFFFF_FFFF).ok().filter(|&bits| bits <= POSITION_BITS)?;
         let is_map = word(0) == MAGIC && word(1) >> 32 == VERSION && word(2).checked_add(1)?.is_power_of_two();
         let head_at = Some(word(6)).filter(|&at| at > 0);
-        let (home_mask, extra_buckets, log_at, log_bytes) = (word(2), word(3), word(4), word(5));
+        let [home_mask, extra_buckets, log_at, log_bytes, extra_at] = [2, 3, 4, 5, 7].map(word);
         // Sums must not wrap; reads beyond the memory are refused later.
-        let is_small = [home_mask, extra_buckets, log_at, log_bytes].iter().all(|&number| number < 1 << 48);
-        (is_map && is_small).then_some(Self { home_mask, extra_buckets, log_at, log_bytes, lap_bits, head_at })
-    }
-
-    fn bucket_at(&self, number: u64) -> u64 {
-        INDEX_AT + number * BUCKET_BYTES
+        let is_small = [home_mask, extra_buckets, log_at, log_bytes, extra_at].iter().all(|&number| number < 1 << 48);
+        (is_map && is_small).then_some(Self {
+            home_mask,
+            extra_buckets,
+            extra_at,
+            log_at,
+            log_bytes,
+            lap_bits,
+            head_at,
+        })
     }
 
     /// The place of an item, and how many of `bytes` bytes lie in the log.
@@ -165,7 +177,7 @@ impl RemoteGet {
         self.key.clear();
         self.key.extend_from_slice(key);
         (self.hash, self.tries) = (hash.0, 0);
-        self.home_at = map.bucket_at(hash.bucket() & map.home_mask);
+        self.home_at = INDEX_AT + (hash.bucket() & map.home_mask) * BUCKET_BYTES;
         self.item_bytes = item_bytes.max(GRANULE_BYTES).next_multiple_of(8);
         self.start()
     }
@@ -225,7 +237,7 @@ impl RemoteGet {
             link if link <= map.extra_buckets && self.links < LINKS_MAX => {
                 self.links += 1;
                 self.phase = Phase::Bucket;
-                self.whole(map.bucket_at(map.home_mask + link), 64)
+                self.whole(map.extra_at + (link - 1) * BUCKET_BYTES, 64)
             }
             _ => RemoteStep::Ask,
         }

@@ -71,6 +71,7 @@ fn every_key_is_found_as_the_store_finds_it_and_no_other() {
             let name = key.to_le_bytes();
             store.set(Store::hash(&name), &name, &value_of(key, bytes)).expect("room");
         }
+        assert!(store.stats().extra_buckets_used > 0, "{mode:?}");
         for key in 0..300_u32 {
             let name = key.to_le_bytes();
             let mut expected = Vec::new();

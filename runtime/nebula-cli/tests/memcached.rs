@@ -89,8 +89,11 @@ impl Serving {
     }
 
     fn start_at(address: &str, more: &[&str]) -> Self {
-        let address = format!("tcp://{address}");
-        let args = ["serve", "kv", "--memcached", &address, "--items", "100k", "--value-bytes", "256"];
+        Self::of(&[&["--memcached", &format!("tcp://{address}"), "--items", "100k"], more].concat())
+    }
+
+    fn of(more: &[&str]) -> Self {
+        let args = ["serve", "kv"];
         // An hour, so that on a machine that pauses, requests wait instead of being refused.
         let slo = ["--memcached-slo", "3600s", "--end-with-parent"];
         let mut child = command(&[&args[..], &slo, more].concat()).spawn().unwrap();
@@ -230,6 +233,34 @@ fn a_tenant_that_floods_its_quota_takes_nothing_from_another() {
         assert!((3 << 20..=4 << 20).contains(&stat(&mut ann, "limit_maxbytes")));
         assert_eq!(stat(&mut bob, "evictions") > 20_000, is_cache);
     }
+}
+
+#[test]
+fn a_value_longer_than_was_said_is_refused_at_every_endpoint() {
+    let serving = Serving::start(&["--value-bytes", "64", "--quota", "tcp://127.0.0.1:0=4MiB"]);
+    let value = "v".repeat(65);
+    for server in 0..2 {
+        let mut stream = serving.connect_to(server);
+        assert_eq!(say(&mut stream, &format!("set k 0 0 64\r\n{}\r\n", &value[1..])), ["STORED"]);
+        assert_eq!(say(&mut stream, "append k 0 0 1\r\nv\r\nmg k s\r\n"), ["NOT_STORED", "HD s64"]);
+        let too_large = "SERVER_ERROR object too large for cache";
+        // As in memcached, nobody then takes the old value for the new one.
+        for set in ["set k 0 0 65", "ms k 65"] {
+            assert_eq!(say(&mut stream, &format!("{set}\r\n{value}\r\nget k\r\n")), [too_large, "END"]);
+        }
+    }
+}
+
+#[test]
+fn a_long_longest_value_takes_no_room_from_short_ones() {
+    let serving = Serving::of(&["--memcached", "tcp://127.0.0.1:0", "--memory", "64MiB", "--value-bytes", "1048575"]);
+    let (mut stream, value) = (serving.connect(), "v".repeat(100));
+    for batch in 0..20 {
+        let numbers = batch * 1000..(batch + 1) * 1000;
+        let sets = numbers.map(|number| format!("set k{number} 0 0 100 noreply\r\n{value}\r\n")).collect::<String>();
+        assert_eq!(say(&mut stream, &sets), [""; 0]);
+    }
+    assert_eq!((stat(&mut stream, "curr_items"), stat(&mut stream, "evictions")), (20_000, 0));
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl<P: Probe> Store<P> {
 
     fn snapshot_of(&self, home: &Bucket, writer: &mut Writer<impl Write>) {
         let held = bucket::hold(home);
-        for bucket in self.index.chain(home) {
+        for bucket in self.chain(home) {
             for (_, entry) in bucket::entries(bucket).filter(|&(_, entry)| entry != Entry::EMPTY) {
                 let Some(pinned) = self.log.pin(entry.position()) else { continue };
                 let mut key = [0; KEY_BYTES_MAX];

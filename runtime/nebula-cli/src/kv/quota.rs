@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use nebula::{Endpoint, Region};
-use nebula_kvs::{Eviction, Mode, Store, StoreConfig, StoreOptions};
+use nebula_kvs::{Mode, Store, StoreConfig, StoreOptions};
 
 use crate::flags;
 use crate::memory;
@@ -45,13 +45,12 @@ impl Part {
 }
 
 impl Quota {
-    pub(super) fn part(&self, value_bytes: u32, mode: Mode, eviction: Eviction) -> Result<Part, Failure> {
+    pub(super) fn part(&self, value_bytes: u32, mode: Mode, options: StoreOptions) -> Result<Part, Failure> {
         let config = memory::config_within(self.bytes, value_bytes, mode);
         let config = config.map_err(|failure| match failure.line() {
             Some(line) => Failure::bad_input(format!("--quota {}: {line}", self.endpoint)),
             None => failure,
         })?;
-        let options = StoreOptions { eviction, ..StoreOptions::default() };
         Ok(Part::of(Store::try_with(config, options).or_fail()?, &config))
     }
 }
@@ -68,7 +67,7 @@ pub(super) fn left_of(memory: u64, quotas: &[Quota]) -> Result<u64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula_kvs::{Put, PutOutcome, SetError};
+    use nebula_kvs::{Eviction, Put, PutOutcome, SetError};
 
     fn quota(text: &str) -> Quota {
         text.parse().unwrap()
@@ -128,7 +127,7 @@ mod tests {
             for eviction in [Eviction::Oldest, Eviction::Unread] {
                 let part = |name: &str| {
                     let quota = Quota { endpoint: Endpoint::Shm(name.to_owned()), bytes };
-                    quota.part(256, mode, eviction).unwrap()
+                    quota.part(512, mode, StoreOptions { eviction, ..StoreOptions::default() }).unwrap()
                 };
                 let (alone, ann, bob) = (part("alone"), part("ann"), part("bob"));
                 assert!([&alone, &ann, &bob].iter().all(|part| part.bytes <= bytes));

@@ -41,7 +41,7 @@ fn serve_own(
     times: Option<&Arc<ServiceTimes>>,
     part: &Part,
 ) -> Result<RunningServer, Failure> {
-    let service = KvService::new(part.store.clone(), KEY_BYTES + args.value_bytes as usize);
+    let service = KvService::new(part.store.clone(), KEY_BYTES + args.value_bytes() as usize);
     let service = service.working(args.work).timed(times.cloned());
     let mut config = config(args)?;
     if keys.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> 
     let mut config = config(args)?;
     let partitions = partitioned::divide(store_config(args)?, access, config.workers).or_fail()?;
     config.keys = keys;
-    partitioned::serve(Server::bind(&endpoint).config(config), partitions, KEY_BYTES + args.value_bytes as usize)
+    partitioned::serve(Server::bind(&endpoint).config(config), partitions, KEY_BYTES + args.value_bytes() as usize)
 }
 
 fn serve_memcached(args: &Args, endpoint: &Endpoint, part: &Part) -> Result<RunningServer, Failure> {

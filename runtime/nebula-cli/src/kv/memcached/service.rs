@@ -127,9 +127,7 @@ impl MemcachedService {
         self.counters.add(Count::Set, 1);
         let hash = Store::hash(key);
         let Some(value) = value.filter(|value| fits(key.len(), value.len())) else {
-            // Otherwise readers would take the old value for the new one.
-            self.store.delete(hash, key);
-            return answer::TOO_LARGE;
+            return self.too_large(hash, key);
         };
         let outcome = match verb {
             Verb::Append | Verb::Prepend => {
@@ -151,9 +149,15 @@ impl MemcachedService {
             Ok(PutOutcome::NotStored) => answer::NOT_STORED,
             Ok(PutOutcome::Exists) => answer::EXISTS,
             Ok(PutOutcome::NotFound) => answer::NOT_FOUND,
-            Err(SetError::ItemBytes { .. }) => answer::TOO_LARGE,
+            Err(SetError::ItemBytes { .. } | SetError::ValueBytes { .. }) => self.too_large(hash, key),
             Err(_) => answer::NO_MEMORY,
         }
+    }
+
+    pub(super) fn too_large(&self, hash: KeyHash, key: &[u8]) -> &'static [u8] {
+        // Otherwise readers would take the old value for the new one.
+        self.store.delete(hash, key);
+        answer::TOO_LARGE
     }
 
     /// Appends or prepends to a value; stores nothing if the result would be too long.
@@ -169,7 +173,10 @@ impl MemcachedService {
         if !fits(key.len(), value.len() + before) {
             return Ok(PutOutcome::NotStored);
         }
-        self.store.concat(hash, key, value, end, cas, now)
+        match self.store.concat(hash, key, value, end, cas, now) {
+            Err(SetError::ValueBytes { .. }) => Ok(PutOutcome::NotStored),
+            outcome => outcome,
+        }
     }
 
     fn count_cas(&self, outcome: &Result<PutOutcome, SetError>) {
