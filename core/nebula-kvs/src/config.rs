@@ -29,7 +29,7 @@ pub struct StoreConfig {
     pub log_bytes: usize,
     /// What happens when the store is full.
     pub mode: Mode,
-    /// Buckets reserved for the chains of [`Mode::Store`]; a [`Mode::Cache`] takes them from its log.
+    /// Buckets reserved for chains; a [`Mode::Cache`] takes more from its log.
     pub extra_buckets: usize,
     /// The page size to ask for; smaller pages are used if the machine does not grant it.
     pub pages: Pages,
@@ -60,8 +60,7 @@ impl StoreConfig {
     /// per item, as in NEBULA's evaluation (2 M buckets, 1.6 M pairs), and a log that holds all of
     /// them before it wraps.
     ///
-    /// Also reserves a sixteenth of the buckets for chains, for callers that change the mode: far
-    /// more than uniform hashes need.
+    /// Also reserves a sixteenth of the buckets for chains: far more than uniform hashes need.
     #[must_use]
     pub fn for_items(items: u64, key_bytes: usize, value_bytes: usize) -> Self {
         let granules = Shape { key_bytes, value_bytes }.granules();
@@ -81,7 +80,7 @@ impl StoreConfig {
     /// and log together take at most `memory_bytes`, and at least the smallest store.
     ///
     /// A 16th of the memory at most is for home buckets, or more if even the longest items need it.
-    /// A cache takes the extra buckets for shorter items from its log while it runs; a
+    /// A cache takes most extra buckets, for shorter items, from its log while it runs; a
     /// [`Mode::Store`] has another 16th for them, enough for items of 200 B on average.
     ///
     /// # Examples
@@ -99,9 +98,11 @@ impl StoreConfig {
         let longest = memory_bytes / (item_bytes + BUCKET_BYTES / 4);
         let share = memory_bytes / BUCKET_BYTES / 16;
         let buckets = (longest / 7).max(1).next_power_of_two().max(prev_power_of_two(share));
-        let extra_buckets = share.max(8);
-        let in_index = buckets + if mode == Mode::Store { extra_buckets } else { 0 };
-        let log_bytes = Cut::whole(memory_bytes.saturating_sub(in_index * BUCKET_BYTES), mode);
+        let extra_buckets = if mode == Mode::Store { share } else { buckets / 16 }.max(8);
+        let log_bytes = Cut::whole(memory_bytes.saturating_sub((buckets + extra_buckets) * BUCKET_BYTES), mode);
+        // A cache's log is whole segments.
+        let left = memory_bytes.saturating_sub(log_bytes) / BUCKET_BYTES;
+        let extra_buckets = extra_buckets.max(left.saturating_sub(buckets));
         Self { buckets, log_bytes, mode, extra_buckets, pages: Pages::Huge2M }
     }
 }

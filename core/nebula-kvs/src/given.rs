@@ -41,15 +41,19 @@ impl Given {
         self.is_asked.load(Ordering::Relaxed)
     }
 
-    /// Takes a line that no bucket has, of segments of `segment_lines`.
-    pub(crate) fn take_line(&self, segment_lines: u64) -> Option<u64> {
+    /// Asks for a segment if few of the lines of one are left, and `others` elsewhere.
+    pub(crate) fn ask(&self, segment_lines: u64, others: u64) {
+        let left = self.room.load(Ordering::Relaxed) & u64::from(u32::MAX);
+        if left + others <= segment_lines / LEFT && !self.is_asked() {
+            self.is_asked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a line that no bucket has.
+    pub(crate) fn take_line(&self) -> Option<u64> {
         let next = |room: u64| (room << 32 > 0).then(|| room + (1 << 32) - 1);
         // Acquire: pairs with the Release of `open`.
         let room = self.room.fetch_update(Ordering::Acquire, Ordering::Relaxed, next);
-        let left = room.unwrap_or_else(|room| room) & u64::from(u32::MAX);
-        if left <= segment_lines / LEFT && !self.is_asked() {
-            self.is_asked.store(true, Ordering::Relaxed);
-        }
         // Release fence: pairs with a reader's Acquire fence, as in `Log::reserve`: a reader that
         // sees a word of the new bucket sees that the head has moved past the item before.
         fence(Ordering::Release);

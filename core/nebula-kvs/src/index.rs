@@ -1,11 +1,10 @@
-//! The index: home buckets, chosen by hash, and extra buckets for the chains of
-//! [`Mode::Store`](crate::Mode::Store). A cache's are lines of its [log](crate::given).
+//! The index: home buckets, chosen by hash, and extra buckets for chains. A cache takes more of them
+//! from its [log](crate::given).
 
 use crate::bucket::{BUCKET_WORDS, Bucket};
 use crate::config::{StoreConfig, StoreError};
 use crate::hash::KeyHash;
 use crate::index_of::index_of;
-use crate::mode::Mode;
 use nebula_sys::{
     mem::WordRegion,
     sync::{AtomicUsize, Ordering},
@@ -26,8 +25,7 @@ impl Index {
 
     /// Home buckets and extra buckets.
     pub(crate) fn buckets_of(config: &StoreConfig) -> (usize, usize) {
-        let extra_buckets = if config.mode == Mode::Store { config.extra_buckets } else { 0 };
-        (config.buckets.max(1).next_power_of_two(), extra_buckets)
+        (config.buckets.max(1).next_power_of_two(), config.extra_buckets)
     }
 
     pub(crate) fn try_new(config: &StoreConfig) -> Result<WordRegion, StoreError> {
@@ -85,8 +83,14 @@ impl Index {
         self.region.pages()
     }
 
+    /// An extra bucket, or how far behind the last its number is.
     #[inline]
-    pub(crate) fn extra(&self, extra: usize) -> Option<&Bucket> {
-        self.buckets().get(index_of(self.home_mask) + 1 + extra)
+    pub(crate) fn extra(&self, extra: usize) -> Result<&Bucket, usize> {
+        let behind = extra.wrapping_sub(self.extra_buckets);
+        self.buckets().get(index_of(self.home_mask) + 1 + extra).ok_or(behind)
+    }
+
+    pub(crate) fn extra_buckets(&self) -> usize {
+        self.extra_buckets
     }
 }

@@ -502,13 +502,18 @@ impl Log {
     /// Takes a line of a given segment for a bucket, if one is left. If the next segments have
     /// never had items, one is given at once.
     pub(crate) fn take_line(&self) -> Option<usize> {
-        let take = || self.given.take_line(self.segment_lines()).map(index_of);
+        let take = || self.given.take_line().map(index_of);
         take().or_else(|| {
             let tail = self.tail.0.load(Ordering::Relaxed);
             let two_further = self.segment_after(self.segment_after(tail));
             let is_given = two_further >> self.lap_bits == 1 && self.give_after(tail);
             if is_given { take() } else { None }
         })
+    }
+
+    /// Asks for a segment if soon no line is left, besides `others` elsewhere.
+    pub(crate) fn ask_for_lines(&self, others: usize) {
+        self.given.ask(self.segment_lines(), others as u64);
     }
 
     /// The line with this number.

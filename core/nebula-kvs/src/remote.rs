@@ -18,9 +18,9 @@
 //! ```text
 //! 0  magic: NEBKVMAP, the first character in the highest byte
 //! 1  version 2 (bits 32–63) | lap_bits (0–31): a position modulo 2^lap_bits is a place in the log, in units of 32 B
-//! 2  home_mask: number of home buckets less 1 | 3  extra buckets at most
-//! 4  where the log begins | 5  its length | 6  where the log's head is; 0 where nothing is recycled
-//! 7  where extra buckets are: behind the home buckets, or in a cache's log
+//! 2  home_mask: number of home buckets less 1
+//! 3  extra buckets, behind the home buckets; in a cache, further ones are the lines of its log
+//! 4  where the log begins | 5  its length | 6  where the log's head is; 0 where nothing is recycled | 7  0
 //! ```
 //!
 //! An item with metadata, or one that changes at each try, takes an RPC to the server.
@@ -56,7 +56,6 @@ const TRIES: u32 = 64;
 pub struct RemoteMap {
     home_mask: u64,
     extra_buckets: u64,
-    extra_at: u64,
     log_at: u64,
     log_bytes: u64,
     lap_bits: u32,
@@ -69,11 +68,8 @@ impl RemoteMap {
     pub(crate) fn new(buckets: (usize, usize), log: (u64, u64), lap_bits: u32, mode: Mode) -> Self {
         let (log_at, log_bytes) = log;
         let (homes, extra) = (buckets.0 as u64, buckets.1 as u64);
-        let (extra_buckets, extra_at, head_at) = match mode {
-            Mode::Store => (extra, INDEX_AT + homes * BUCKET_BYTES, None),
-            Mode::Cache => (log_bytes / BUCKET_BYTES, log_at, Some(log_at + log_bytes)),
-        };
-        Self { home_mask: homes - 1, extra_buckets, extra_at, log_at, log_bytes, lap_bits, head_at }
+        let head_at = (mode == Mode::Cache).then_some(log_at + log_bytes);
+        Self { home_mask: homes - 1, extra_buckets: extra, log_at, log_bytes, lap_bits, head_at }
     }
 
     /// The map's bytes, for the beginning of the memory.
@@ -81,8 +77,7 @@ impl RemoteMap {
     pub fn encode(&self) -> [u8; MAP_BYTES] {
         let kind = VERSION << 32 | u64::from(self.lap_bits);
         let head_at = self.head_at.unwrap_or(0);
-        let words =
-            [MAGIC, kind, self.home_mask, self.extra_buckets, self.log_at, self.log_bytes, head_at, self.extra_at];
+        let words = [MAGIC, kind, self.home_mask, self.extra_buckets, self.log_at, self.log_bytes, head_at, 0];
         let mut bytes = [0; MAP_BYTES];
         for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
             *to = u64::to_le_bytes(word);
@@ -97,18 +92,21 @@ impl RemoteMap {
         let lap_bits = u32::try_from(word(1) & 0xFFFF_FFFF).ok().filter(|&bits| bits <= POSITION_BITS)?;
         let is_map = word(0) == MAGIC && word(1) >> 32 == VERSION && word(2).checked_add(1)?.is_power_of_two();
         let head_at = Some(word(6)).filter(|&at| at > 0);
-        let [home_mask, extra_buckets, log_at, log_bytes, extra_at] = [2, 3, 4, 5, 7].map(word);
+        let [home_mask, extra_buckets, log_at, log_bytes] = [2, 3, 4, 5].map(word);
         // Sums must not wrap; reads beyond the memory are refused later.
-        let is_small = [home_mask, extra_buckets, log_at, log_bytes, extra_at].iter().all(|&number| number < 1 << 48);
-        (is_map && is_small).then_some(Self {
-            home_mask,
-            extra_buckets,
-            extra_at,
-            log_at,
-            log_bytes,
-            lap_bits,
-            head_at,
-        })
+        let is_small = [home_mask, extra_buckets, log_at, log_bytes].iter().all(|&number| number < 1 << 48);
+        (is_map && is_small).then_some(Self { home_mask, extra_buckets, log_at, log_bytes, lap_bits, head_at })
+    }
+
+    /// The place of extra bucket number `extra`, if there is one.
+    fn extra_at(&self, extra: u64) -> Option<u64> {
+        match extra.checked_sub(self.extra_buckets) {
+            None => Some(INDEX_AT + (self.home_mask + 1 + extra) * BUCKET_BYTES),
+            Some(line) => {
+                let is_there = self.head_at.is_some() && line < self.log_bytes / BUCKET_BYTES;
+                is_there.then(|| self.log_at + line * BUCKET_BYTES)
+            }
+        }
     }
 
     /// The place of an item, and how many of `bytes` bytes lie in the log.
@@ -231,15 +229,15 @@ impl RemoteGet {
                 return self.whole(at, bytes);
             }
         }
-        match self.bucket[0] >> 32 {
-            0 => RemoteStep::Absent,
-            // A store never makes a chain that leads nowhere or in circles.
-            link if link <= map.extra_buckets && self.links < LINKS_MAX => {
+        let Some(extra) = (self.bucket[0] >> 32).checked_sub(1) else { return RemoteStep::Absent };
+        // A store never makes a chain that leads nowhere or in circles.
+        match map.extra_at(extra).filter(|_| self.links < LINKS_MAX) {
+            Some(at) => {
                 self.links += 1;
                 self.phase = Phase::Bucket;
-                self.whole(map.extra_at + (link - 1) * BUCKET_BYTES, 64)
+                self.whole(at, 64)
             }
-            _ => RemoteStep::Ask,
+            None => RemoteStep::Ask,
         }
     }
 

@@ -22,7 +22,9 @@ impl Drop for Named {
 }
 
 fn config(mode: Mode) -> StoreConfig {
-    StoreConfig { buckets: 64, log_bytes: 64 << 10, mode, extra_buckets: 64, pages: Pages::Base }
+    // A cache uses them up and takes more from its log.
+    let extra_buckets = if mode == Mode::Store { 64 } else { 8 };
+    StoreConfig { buckets: 64, log_bytes: 64 << 10, mode, extra_buckets, pages: Pages::Base }
 }
 
 fn options(eviction: Eviction) -> StoreOptions {
@@ -64,7 +66,7 @@ fn what_one_store_leaves_the_next_one_has() {
         let before: Vec<_> = (0..last).map(|number| found(&store, number, 2)).collect();
         let (items, wraps) = (store.items_live() as u64, store.stats().log_wraps);
         let (extra_buckets, log_bytes) = (store.stats().extra_buckets_used, store.stats().log_bytes);
-        assert!(extra_buckets > 0 || mode == Mode::Store, "buckets overflow in a cache");
+        assert!(extra_buckets > 8 || mode == Mode::Store, "buckets overflow in a cache");
         drop(store);
 
         let (store, adopted) = Store::adopt(&named.0, config(mode), options(eviction)).expect("it fits");

@@ -2,8 +2,8 @@
 
 use nebula_kvs::{Mode, Put, Store, StoreConfig, VALUE_BYTES_MAX};
 
-/// What a server with `--memory 64MiB` leaves to the store: all but a 32nd for receive buffers.
-const STORE_BYTES: usize = 62 << 20;
+/// What a server with `--memory 64MiB` leaves to the store: all but a 40th for receive buffers.
+const STORE_BYTES: usize = (64 << 20) / 40 * 39;
 /// Items of 100 B that memcached 1.6.18 with `-m 64` keeps.
 const MEMCACHED_KEEPS: usize = 349_504;
 

@@ -103,7 +103,7 @@ pub(crate) struct Args {
     /// memcached's clients]
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
     value_bytes: Option<u32>,
-    /// Bound of all memory of the server, such as 4GiB: 1/32 of it for receive buffers, 1/16 for
+    /// Bound of all memory of the server, such as 4GiB: 1/40 of it for receive buffers, 1/16 for
     /// the rings of clients if any are at shm://, the rest for the store
     #[arg(long, value_name = "SIZE", value_parser = flags::bytes, conflicts_with = "memory_bytes")]
     memory: Option<u64>,

@@ -14,8 +14,7 @@ pub(crate) fn config_for(items: u64, value_bytes: u32, mode: Mode) -> StoreConfi
 /// Of the index and the log.
 pub(crate) fn store_bytes(config: &StoreConfig) -> u64 {
     const BUCKET_BYTES: u64 = 64;
-    let extra = if config.mode == Mode::Store { config.extra_buckets as u64 } else { 0 };
-    (config.buckets as u64 + extra) * BUCKET_BYTES + config.log_bytes as u64
+    (config.buckets as u64 + config.extra_buckets as u64) * BUCKET_BYTES + config.log_bytes as u64
 }
 
 /// The parts of a server's memory.
@@ -29,7 +28,7 @@ pub(crate) struct Shares {
 
 impl Shares {
     pub(crate) fn of(memory: u64, has_rings: bool) -> Self {
-        let (receive_buffers, rings) = (memory / 32, if has_rings { memory / 16 } else { 0 });
+        let (receive_buffers, rings) = (memory / 40, if has_rings { memory / 16 } else { 0 });
         Self { store: memory - receive_buffers - rings, receive_buffers, rings }
     }
 }

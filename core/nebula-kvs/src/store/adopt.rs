@@ -132,20 +132,21 @@ impl Store {
     /// Counts the buckets of chains; cuts a chain at a link that leads nowhere, or to a bucket of
     /// another chain.
     fn adopt_chains(&self) {
-        let line = self.log.lines_left();
+        let segment_of = self.log.lines_left();
         let (mut linked, mut extras_used, mut lines_used) = (HashSet::new(), 0, [0; SEGMENTS_MAX]);
         for home in self.index.homes() {
             let mut bucket = home;
             while let Some(extra) = bucket::next_extra(bucket) {
-                let segment = if self.mode == Mode::Cache { line(extra) } else { None };
-                let next = self.extra(extra).filter(|_| self.mode == Mode::Store || segment.is_some());
-                let Some(next) = next.filter(|_| linked.insert(extra)) else {
+                let behind = extra.checked_sub(self.index.extra_buckets());
+                let segment = behind.map(|line| segment_of(line).filter(|_| self.mode == Mode::Cache));
+                let next = self.extra(extra).filter(|_| segment != Some(None) && linked.insert(extra));
+                let Some(next) = next else {
                     bucket::cut(bucket);
                     break;
                 };
-                match segment {
-                    Some(segment) => self.log.note_line(&mut lines_used[segment], extra),
-                    None => extras_used = extras_used.max(extra + 1),
+                match (segment.flatten(), behind) {
+                    (Some(segment), Some(line)) => self.log.note_line(&mut lines_used[segment], line),
+                    _ => extras_used = extras_used.max(extra + 1),
                 }
                 bucket = next;
             }

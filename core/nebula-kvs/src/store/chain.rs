@@ -1,4 +1,4 @@
-//! The chain of a home bucket: extra buckets of the index, or lines that a cache's log has given.
+//! The chain of a home bucket: extra buckets of the index, then lines that a cache's log has given.
 
 use super::Store;
 use crate::bucket::{self, Bucket, Held};
@@ -15,20 +15,25 @@ impl<P: Probe> Store<P> {
     }
 
     pub(super) fn extra(&self, extra: usize) -> Option<&Bucket> {
-        match self.mode {
-            Mode::Store => self.index.extra(extra),
-            Mode::Cache => self.log.line(extra),
+        match self.index.extra(extra) {
+            Ok(bucket) => Some(bucket),
+            Err(line) if self.mode == Mode::Cache => self.log.line(line),
+            Err(_) => None,
         }
     }
 
     /// Chains an unused bucket to the held one, if there is one.
     pub(super) fn extend<'a>(&'a self, held: &mut Held<'a>) -> Option<&'a Bucket> {
         let (length, last) = self.chain(held.home()).enumerate().last()?;
-        let extra = match self.mode {
-            Mode::Store => self.index.take_extra()?,
-            Mode::Cache if length + 1 >= CHAIN_MAX => return None,
-            Mode::Cache => self.log.take_line()?,
-        };
+        if self.mode == Mode::Cache && length + 1 >= CHAIN_MAX {
+            return None;
+        }
+        let (used, all) = (self.index.extra_buckets_used(), self.index.extra_buckets());
+        if self.mode == Mode::Cache && used >= all / 4 * 3 {
+            self.log.ask_for_lines(all - used);
+        }
+        let of_log = || Some(all + self.log.take_line()?);
+        let extra = self.index.take_extra().or_else(|| if self.mode == Mode::Cache { of_log() } else { None })?;
         let bucket = self.extra(extra)?;
         bucket::clear(bucket);
         held.link(last, extra);
