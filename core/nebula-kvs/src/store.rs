@@ -18,6 +18,7 @@ pub(crate) mod put;
 mod reclaim;
 pub(crate) mod set;
 pub(crate) mod snapshot;
+mod walk;
 
 #[cfg(not(any(loom, miri)))]
 use crate::backing::Home;

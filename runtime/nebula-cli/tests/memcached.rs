@@ -236,6 +236,57 @@ fn a_tenant_that_floods_its_quota_takes_nothing_from_another() {
 }
 
 #[test]
+fn monitors_find_their_figures() {
+    let serving = Serving::of(&["--memcached", "tcp://127.0.0.1:0", "--items", "1k", "--memcached-clients-max", "2"]);
+    let (mut stream, other) = (serving.connect(), serving.connect());
+    assert_eq!(say(&mut stream, "set k 0 0 100\r\n{}\r\n".replace("{}", &"v".repeat(100)).as_str()), ["STORED"]);
+    let mut refused = serving.connect();
+    let mut text = String::new();
+    assert!(refused.read_to_string(&mut text).is_ok() && text.starts_with("ERROR Too many"), "{text}");
+    drop(other);
+    // An engine writes its figures from time to time.
+    wait_until("the figures", || {
+        let seen =
+            ["total_connections", "rejected_connections", "curr_connections"].map(|name| stat(&mut stream, name));
+        seen == [2, 1, 1] && stat(&mut stream, "bytes_read") > 100 && stat(&mut stream, "bytes_written") > 1000
+    });
+    assert!((100..1000).contains(&stat(&mut stream, "bytes")));
+    let names: Vec<_> = say(&mut stream, "stats\r\n");
+    for name in ["rusage_user", "rusage_system", "evicted_unfetched", "evicted_active", "reclaimed", "accepting_conns"]
+    {
+        assert!(names.iter().any(|line| line.starts_with(&format!("STAT {name} "))), "{name}: {names:?}");
+    }
+}
+
+#[test]
+fn keys_are_listed_with_their_metadata_as_far_as_an_answer_goes() {
+    let serving = Serving::start(&[]);
+    let mut stream = serving.connect();
+    assert_eq!(say(&mut stream, "set a%b 5 0 3\r\nabc\r\nset c 0 1000 1\r\nd\r\nget c\r\n").len(), 5);
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort_unstable();
+        lines
+    };
+    let dump = sorted(say(&mut stream, "lru_crawler metadump all\r\n"));
+    assert_eq!(dump.len(), 3);
+    assert!(dump[0] == "END" && dump[1].starts_with("key=a%25b exp=-1 la="), "{dump:?}");
+    assert!(dump[1].ends_with(" fetch=no cls=1 size=65") && dump[2].contains(" fetch=yes cls=1 size="), "{dump:?}");
+    let lines = sorted(say(&mut stream, "stats cachedump 1 0\r\n"));
+    assert!(
+        lines[0] == "END" && lines[1] == "ITEM a%b [3 b; 0 s]" && lines[2].starts_with("ITEM c [1 b; "),
+        "{lines:?}"
+    );
+    assert_eq!(say(&mut stream, "stats cachedump 1 1\r\n").len(), 2);
+    let sets: String = (0..30_000).map(|number| format!("set key{number} 0 0 1 noreply\r\nv\r\n")).collect();
+    assert_eq!(say(&mut stream, &sets), [""; 0]);
+    for list in ["lru_crawler metadump all", "stats cachedump 1 0"] {
+        let lines = say(&mut stream, &format!("{list}\r\n"));
+        assert!(lines.last().is_some_and(|line| line == "END") && lines.len() > 10_000, "{}", lines.len());
+        assert!(lines.iter().map(|line| line.len() + 1).sum::<usize>() < 1 << 20);
+    }
+}
+
+#[test]
 fn a_value_longer_than_was_said_is_refused_at_every_endpoint() {
     let serving = Serving::start(&["--value-bytes", "64", "--quota", "tcp://127.0.0.1:0=4MiB"]);
     let value = "v".repeat(65);

@@ -41,6 +41,11 @@ impl MemcachedService {
         time::expires(exptime, now, unix_now)
     }
 
+    fn told(&self) -> Told<'_> {
+        let Self { store, seconds, counters, facts } = self;
+        Told { counters, facts, store, seconds }
+    }
+
     #[inline]
     fn answer(&self, request: &[u8], now: u32, out: &mut Vec<u8>) {
         match Request::parse(request) {
@@ -62,10 +67,8 @@ impl MemcachedService {
                 }
                 return;
             }
-            Request::Stats(about) => {
-                let Self { store, seconds, counters, facts } = self;
-                return Told { counters, facts, store, seconds }.stats(about, out);
-            }
+            Request::Stats(about) => return self.told().stats(about, now, out),
+            Request::MetaDump => return self.told().meta_dump(now, out),
             Request::Version => {
                 out.extend_from_slice(format!("VERSION {VERSION}\r\n").as_bytes());
                 return;
