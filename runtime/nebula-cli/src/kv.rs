@@ -72,7 +72,7 @@ pub(crate) struct Args {
     /// xdp://INTERFACE:PORT [default: shm://kv, unless --memcached is given]
     #[arg(long)]
     endpoint: Option<Endpoint>,
-    /// Serve memcached's clients at tcp://ADDRESS:PORT or udp://ADDRESS:PORT, beside --endpoint or
+    /// Serve memcached's clients at tcp://ADDRESS:PORT, udp://ADDRESS:PORT or unix:PATH, beside --endpoint or
     /// alone; repeat it for several. Each has its own --workers cores, on which requests arrive and
     /// are served, and sleeps while idle unless --spin is given
     #[arg(long, value_name = "ENDPOINT")]
@@ -211,7 +211,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         None => {
             let common = common(&args)?;
             let part =
-                |quota: &Quota| quota.part(args.value_bytes(), args.store_mode(), args.options(&[&quota.endpoint]));
+                |quota: &Quota| quota.part(args.value_bytes(), args.store_mode(), args.options(quota.has_memcached()));
             let parts = args.quotas.iter().map(part).collect::<Result<Vec<_>, _>>()?;
             (serving::start(&args, keys, times.as_ref(), &common, &parts)?, Some(common.store))
         }
@@ -233,11 +233,10 @@ impl Args {
         self.value_bytes.unwrap_or(512)
     }
 
-    /// Of a store that is served at `endpoints`: memcached's clients may store longer values unless
+    /// Of a store for memcached's clients or for others only; those may store longer values unless
     /// the flag says otherwise.
-    fn options(&self, endpoints: &[&Endpoint]) -> StoreOptions {
-        let is_memcached = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tcp(_));
-        let unsaid = if endpoints.iter().any(is_memcached) { VALUE_BYTES_MAX } else { self.value_bytes() as usize };
+    fn options(&self, has_memcached: bool) -> StoreOptions {
+        let unsaid = if has_memcached { VALUE_BYTES_MAX } else { self.value_bytes() as usize };
         let value_bytes_max = self.value_bytes.map_or(unsaid, |bytes| bytes as usize);
         StoreOptions { eviction: self.keep.eviction(), value_bytes_max, ..StoreOptions::default() }
     }
@@ -324,12 +323,8 @@ fn common(args: &Args) -> Result<Part, Failure> {
         return Err(Failure::bad_input("--one-sided needs --endpoint: memcached's protocols have no one-sided reads"));
     }
     let config = store_config(args)?;
-    let (store, memory) = args.keep.begin(
-        config,
-        args.options(&args.memcached.iter().collect::<Vec<_>>()),
-        memcached::unix_second(),
-        args.one_sided,
-    )?;
+    let (store, memory) =
+        args.keep.begin(config, args.options(!args.memcached.is_empty()), memcached::unix_second(), args.one_sided)?;
     Ok(Part { readable: memory.map(Region::of), ..Part::of(store, &config) })
 }
 

@@ -236,6 +236,37 @@ fn a_tenant_that_floods_its_quota_takes_nothing_from_another() {
 }
 
 #[test]
+fn a_unix_socket_serves_its_user_and_is_gone_with_its_server() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let endpoint = format!("unix:{}", path.display());
+    let args = ["serve", "kv", "--memcached", &endpoint, "--items", "1k", "--workers", "2", "--end-with-parent"];
+    // A file that a killed server has left does not hinder the next.
+    for ends_by in [rustix::process::Signal::KILL, rustix::process::Signal::TERM] {
+        let mut child = command(&args).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, format!("ready {endpoint}\n"));
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        let mut stream = UnixStream::connect(&path).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(b"set k 0 0 2\r\nok\r\nget k\r\nquit\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "STORED\r\nVALUE k 0 2\r\nok\r\nEND\r\n");
+        nebula(&args).assert_error(1, "is being served already");
+        signal(&child, ends_by);
+        child.wait().unwrap();
+    }
+    assert!(!path.exists());
+    std::fs::write(&path, "a file of somebody's").unwrap();
+    assert_eq!(nebula(&args).code, Some(1));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a file of somebody's");
+}
+
+#[test]
 fn monitors_find_their_figures() {
     let serving = Serving::of(&["--memcached", "tcp://127.0.0.1:0", "--items", "1k", "--memcached-clients-max", "2"]);
     let (mut stream, other) = (serving.connect(), serving.connect());

@@ -45,6 +45,11 @@ impl Part {
 }
 
 impl Quota {
+    /// Whether its clients are memcached's.
+    pub(super) fn has_memcached(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Tcp(_) | Endpoint::Unix(_))
+    }
+
     pub(super) fn part(&self, value_bytes: u32, mode: Mode, options: StoreOptions) -> Result<Part, Failure> {
         let config = memory::config_within(self.bytes, value_bytes, mode);
         let config = config.map_err(|failure| match failure.line() {

@@ -27,7 +27,7 @@ pub(super) fn start(
     let own = args.own_endpoint().map(|endpoint| serve_own(args, &endpoint, keys.clone(), times, common));
     let memcached = args.memcached.iter().map(|endpoint| serve_memcached(args, endpoint, common));
     let tenants = args.quotas.iter().zip(parts).map(|(quota, part)| match quota.endpoint {
-        Endpoint::Tcp(_) => serve_memcached(args, &quota.endpoint, part),
+        _ if quota.has_memcached() => serve_memcached(args, &quota.endpoint, part),
         Endpoint::Shm(_) => serve_own(args, &quota.endpoint, Keys::default(), times, part),
         _ => serve_own(args, &quota.endpoint, keys.clone(), times, part),
     });

@@ -338,6 +338,7 @@ pub(super) fn open(
         }
         Endpoint::Xdp(address) => open_xdp(address, config),
         Endpoint::Packets(_) => Err(ServeError::PacketsNotAsked { endpoint }),
+        Endpoint::Unix(_) => Err(ServeError::NoFraming { endpoint }),
     }
 }
 
@@ -437,7 +438,7 @@ fn open_udp(
     let endpoint = match asked {
         Endpoint::Tcp(_) => Endpoint::Tcp(local),
         Endpoint::Xdp(address) => Endpoint::Xdp(XdpAddress { port: local.port(), ..address.clone() }),
-        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Packets(_) => Endpoint::Udp(local),
+        _ => Endpoint::Udp(local),
     };
     if config.packet_bytes == 0 || !config.packet_bytes.is_multiple_of(64) {
         return Err(ServeError::Mtu { got: config.packet_bytes });
@@ -473,19 +474,25 @@ fn open_stream(
     mut config: ServerConfig,
     time: &Time,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let address = match endpoint {
-        Endpoint::Tcp(address) => address,
-        Endpoint::Udp(address) if config.keys.is_empty() => address,
+    let is_local = match &endpoint {
+        Endpoint::Unix(_) => true,
+        Endpoint::Tcp(address) => address.ip().is_loopback(),
+        Endpoint::Udp(address) if config.keys.is_empty() => address.ip().is_loopback(),
         _ => return Err(ServeError::Framing { endpoint }),
     };
-    if !config.insecure && !address.ip().is_loopback() {
+    if !config.insecure && !is_local {
         return Err(ServeError::Insecure { endpoint });
     }
     // Every request is one packet, so none waits for the rest of it in the receive buffer.
     config.mtu_bytes = config.rpc_bytes_max.next_multiple_of(64).max(64);
     let parts = part(&config, StreamPort::SOURCES)?;
-    let ears = claim(&endpoint, || listen(&endpoint, address, config.parts()))?;
-    let local = ears.first().map_or(Ok(address), Ears::local)?;
+    let ears = claim(&endpoint, || listen(&endpoint, config.parts()))?;
+    let local = |ears: &[Ears]| ears[0].local();
+    let endpoint = match endpoint {
+        Endpoint::Udp(_) => Endpoint::Udp(local(&ears)?),
+        Endpoint::Tcp(_) => Endpoint::Tcp(local(&ears)?),
+        endpoint => endpoint,
+    };
     let keeps_order =
         config.kind() == Kind::Inline && !matches!(config.policy, Policy::Preemptive(_)) && config.laters() == 0;
     let ports = ears.into_iter().map(|ears| {
@@ -493,15 +500,17 @@ fn open_stream(
         StreamPort::new(ears, framing.clone(), config.clients_max.into(), reply_bytes_max, keeps_order)
     });
     let ports = ports.collect();
-    let endpoint = if matches!(endpoint, Endpoint::Udp(_)) { Endpoint::Udp(local) } else { Endpoint::Tcp(local) };
     assemble(parts, Ground::new(endpoint, &config, time)?, ports)
 }
 
-fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Result<Vec<Ears>> {
-    if let Endpoint::Udp(_) = endpoint {
-        return Ok(bind(address, engines, None)?.into_iter().map(Ears::Datagrams).collect());
-    }
-    Ok(Sockets::listen_group(address, engines)?.into_iter().map(Ears::Stream).collect())
+fn listen(endpoint: &Endpoint, engines: u16) -> std::io::Result<Vec<Ears>> {
+    let sockets = match endpoint {
+        &Endpoint::Udp(address) => return Ok(bind(address, engines, None)?.into_iter().map(Ears::Datagrams).collect()),
+        &Endpoint::Tcp(address) => Sockets::listen_group(address, engines)?,
+        Endpoint::Unix(path) => Sockets::listen_at(path, engines)?,
+        _ => return Err(std::io::ErrorKind::Unsupported.into()),
+    };
+    Ok(sockets.into_iter().map(Ears::Stream).collect())
 }
 
 pub(super) struct Ground {
