@@ -61,7 +61,7 @@ impl Server {
     fn ours(shell: &Shell) -> Result<Self, Failure> {
         let port = free_port()?;
         let mut serve = shell.command(shell.target().join("debug/nebula"));
-        serve.args(["serve", "kv", "--items", "100k", "--value-bytes", "1024", "--end-with-parent"]);
+        serve.args(["serve", "kv", "--items", "100k", "--end-with-parent"]);
         let endpoints = ["tcp", "udp"].map(|scheme| format!("{scheme}://127.0.0.1:{port}"));
         serve.args(endpoints.iter().flat_map(|endpoint| ["--memcached", endpoint]));
         let program = Running::start(serve.stdout(Stdio::piped()).stderr(Stdio::null()))?;

@@ -115,8 +115,14 @@ pub(crate) fn mark_read(word: &AtomicU64, entry: Entry) {
 
 #[inline]
 pub(crate) fn next_extra(bucket: &Bucket) -> Option<usize> {
-    let link = bucket[0].load(Ordering::Relaxed) >> 32;
+    // Acquire: pairs with the Release of `Held::link`; the extra bucket is seen empty or later.
+    let link = bucket[0].load(Ordering::Acquire) >> 32;
     (link > 0).then(|| index_of(link - 1))
+}
+
+/// Empties a bucket that no chain has.
+pub(crate) fn clear(bucket: &Bucket) {
+    bucket.iter().for_each(|word| word.store(0, Ordering::Relaxed));
 }
 
 #[cfg(not(any(loom, miri)))]
@@ -230,9 +236,9 @@ impl<'a> Held<'a> {
         if std::ptr::eq(last, self.home) {
             self.word |= link;
             self.has_changed = true;
-            last[0].store(self.word | HELD, Ordering::Relaxed);
+            last[0].store(self.word | HELD, Ordering::Release);
         } else {
-            last[0].store(link, Ordering::Relaxed);
+            last[0].store(link, Ordering::Release);
         }
     }
 }

@@ -4,9 +4,9 @@ use crate::eviction::Eviction;
 use crate::hash::KeyHash;
 use crate::index_of::index_of;
 use crate::item::GRANULE_BYTES;
-use crate::log::Cut;
+use crate::log::{Cut, prev_power_of_two};
 use crate::mode::Mode;
-use crate::shape::Shape;
+use crate::shape::{Shape, VALUE_BYTES_MAX};
 use nebula_sys::mem::{MemError, Pages};
 
 /// The sizes of a [`Store`](crate::Store).
@@ -29,7 +29,7 @@ pub struct StoreConfig {
     pub log_bytes: usize,
     /// What happens when the store is full.
     pub mode: Mode,
-    /// Buckets reserved for the chains of [`Mode::Store`]; unused in [`Mode::Cache`].
+    /// Buckets reserved for chains; a [`Mode::Cache`] takes more from its log.
     pub extra_buckets: usize,
     /// The page size to ask for; smaller pages are used if the machine does not grant it.
     pub pages: Pages,
@@ -43,12 +43,15 @@ pub struct StoreOptions {
     /// The hash of the callers' keys. A store calls it for items that it finds in its log: when it
     /// evicts unread items, or adopts memory.
     pub hash_of: fn(&[u8]) -> KeyHash,
+    /// The longest value that is stored, at most [`VALUE_BYTES_MAX`].
+    pub value_bytes_max: usize,
 }
 
 impl Default for StoreOptions {
-    /// Evicts the oldest items, and hashes as [`Store::hash`](crate::Store::hash) does.
+    /// Evicts the oldest items, hashes as [`Store::hash`](crate::Store::hash) does, and takes values
+    /// of any length.
     fn default() -> Self {
-        Self { eviction: Eviction::default(), hash_of: KeyHash::of }
+        Self { eviction: Eviction::default(), hash_of: KeyHash::of, value_bytes_max: VALUE_BYTES_MAX }
     }
 }
 
@@ -57,8 +60,7 @@ impl StoreConfig {
     /// per item, as in NEBULA's evaluation (2 M buckets, 1.6 M pairs), and a log that holds all of
     /// them before it wraps.
     ///
-    /// Also reserves a sixteenth of the buckets for chains, for callers that change the mode: far
-    /// more than uniform hashes need.
+    /// Also reserves a sixteenth of the buckets for chains: far more than uniform hashes need.
     #[must_use]
     pub fn for_items(items: u64, key_bytes: usize, value_bytes: usize) -> Self {
         let granules = Shape { key_bytes, value_bytes }.granules();
@@ -74,27 +76,34 @@ impl StoreConfig {
 }
 
 impl StoreConfig {
-    /// Sizes a cache of items with metadata, of `key_bytes` and `value_bytes` each, such that index
+    /// Sizes a store of items with metadata, of `key_bytes` and up to `value_bytes`, such that index
     /// and log together take at most `memory_bytes`, and at least the smallest store.
     ///
-    /// A bucket gets some three to five such items, so that mostly one of its seven entries is
-    /// free. If items are shorter on average, buckets fill up before the log does.
+    /// A 16th of the memory at most is for home buckets, or more if even the longest items need it.
+    /// A cache takes most extra buckets, for shorter items, from its log while it runs; a
+    /// [`Mode::Store`] has another 16th for them, enough for items of 200 B on average.
     ///
     /// # Examples
     ///
     /// ```
-    /// use nebula_kvs::StoreConfig;
-    /// let config = StoreConfig::within(64 << 20, 16, 512);
+    /// use nebula_kvs::{Mode, StoreConfig};
+    /// let config = StoreConfig::within(64 << 20, Mode::Cache, 16, 512);
     /// assert!(config.buckets * 64 + config.log_bytes <= 64 << 20);
+    /// // The longest value does not say how many items there will be.
+    /// assert_eq!(config.buckets, StoreConfig::within(64 << 20, Mode::Cache, 16, 1_000_000).buckets);
     /// ```
     #[must_use]
-    pub fn within(memory_bytes: usize, key_bytes: usize, value_bytes: usize) -> Self {
-        let item_bytes = index_of(Shape { key_bytes, value_bytes }.granules_extended(Mode::Cache)) * GRANULE_BYTES;
-        let items = memory_bytes / (item_bytes + BUCKET_BYTES / 4);
-        let buckets = (items / 5).max(1).next_power_of_two();
-        let left = memory_bytes.saturating_sub(buckets * BUCKET_BYTES);
-        let log_bytes = Cut::whole(left, Mode::Cache);
-        Self { buckets, log_bytes, mode: Mode::Cache, extra_buckets: (buckets / 16).max(8), pages: Pages::Huge2M }
+    pub fn within(memory_bytes: usize, mode: Mode, key_bytes: usize, value_bytes: usize) -> Self {
+        let item_bytes = index_of(Shape { key_bytes, value_bytes }.granules_extended(mode)) * GRANULE_BYTES;
+        let longest = memory_bytes / (item_bytes + BUCKET_BYTES / 4);
+        let share = memory_bytes / BUCKET_BYTES / 16;
+        let buckets = (longest / 7).max(1).next_power_of_two().max(prev_power_of_two(share));
+        let extra_buckets = if mode == Mode::Store { share } else { buckets / 16 }.max(8);
+        let log_bytes = Cut::whole(memory_bytes.saturating_sub((buckets + extra_buckets) * BUCKET_BYTES), mode);
+        // A cache's log is whole segments.
+        let left = memory_bytes.saturating_sub(log_bytes) / BUCKET_BYTES;
+        let extra_buckets = extra_buckets.max(left.saturating_sub(buckets));
+        Self { buckets, log_bytes, mode, extra_buckets, pages: Pages::Huge2M }
     }
 }
 

@@ -1,11 +1,10 @@
-//! The index: home buckets, chosen by hash, and extra buckets for the chains of
-//! [`Mode::Store`](crate::Mode::Store).
+//! The index: home buckets, chosen by hash, and extra buckets for chains. A cache takes more of them
+//! from its [log](crate::given).
 
-use crate::bucket::{self, BUCKET_WORDS, Bucket, Held};
+use crate::bucket::{BUCKET_WORDS, Bucket};
 use crate::config::{StoreConfig, StoreError};
 use crate::hash::KeyHash;
 use crate::index_of::index_of;
-use crate::mode::Mode;
 use nebula_sys::{
     mem::WordRegion,
     sync::{AtomicUsize, Ordering},
@@ -26,8 +25,7 @@ impl Index {
 
     /// Home buckets and extra buckets.
     pub(crate) fn buckets_of(config: &StoreConfig) -> (usize, usize) {
-        let extra_buckets = if config.mode == Mode::Store { config.extra_buckets } else { 0 };
-        (config.buckets.max(1).next_power_of_two(), extra_buckets)
+        (config.buckets.max(1).next_power_of_two(), config.extra_buckets)
     }
 
     pub(crate) fn try_new(config: &StoreConfig) -> Result<WordRegion, StoreError> {
@@ -41,25 +39,9 @@ impl Index {
         Self { region, home_mask: homes as u64 - 1, extra_buckets, extra_buckets_used: AtomicUsize::new(0) }
     }
 
-    /// Counts the linked extra buckets in an index that a store has left; cuts a chain at a link
-    /// that leads nowhere, or to a bucket of another chain.
+    /// Notes that the first `used` extra buckets are linked, in an index that a store has left.
     #[cfg(not(any(loom, miri)))]
-    pub(crate) fn adopt(&self) {
-        let mut is_linked = vec![false; self.extra_buckets];
-        for home in self.homes() {
-            let mut bucket = home;
-            while let Some(extra) = bucket::next_extra(bucket) {
-                match is_linked.get_mut(extra) {
-                    Some(is_linked) if !*is_linked => *is_linked = true,
-                    _ => {
-                        bucket::cut(bucket);
-                        break;
-                    }
-                }
-                bucket = self.extra(extra);
-            }
-        }
-        let used = is_linked.iter().rposition(|&is_linked| is_linked).map_or(0, |last| last + 1);
+    pub(crate) fn adopt(&self, used: usize) {
         self.extra_buckets_used.store(used, Ordering::Relaxed);
     }
 
@@ -74,18 +56,10 @@ impl Index {
         index_of(hash.bucket() & self.home_mask) * BUCKET_WORDS
     }
 
-    #[inline]
-    pub(crate) fn chain<'a>(&'a self, home: &'a Bucket) -> impl Iterator<Item = &'a Bucket> {
-        std::iter::successors(Some(home), |bucket| bucket::next_extra(bucket).map(|extra| self.extra(extra)))
-    }
-
-    /// Chains an unused extra bucket to the held bucket, if one is left.
-    pub(crate) fn extend(&self, held: &mut Held<'_>) -> Option<&Bucket> {
+    /// Takes an extra bucket that no chain has, if one is left.
+    pub(crate) fn take_extra(&self) -> Option<usize> {
         let take = |used| (used < self.extra_buckets).then_some(used + 1);
-        let extra = self.extra_buckets_used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        let last = self.chain(held.home()).last()?;
-        held.link(last, extra);
-        Some(self.extra(extra))
+        self.extra_buckets_used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()
     }
 
     pub(crate) fn extra_buckets_used(&self) -> usize {
@@ -93,7 +67,7 @@ impl Index {
     }
 
     #[inline]
-    pub(crate) fn buckets(&self) -> &[Bucket] {
+    fn buckets(&self) -> &[Bucket] {
         self.region.words().as_chunks().0
     }
 
@@ -109,7 +83,14 @@ impl Index {
         self.region.pages()
     }
 
-    fn extra(&self, extra: usize) -> &Bucket {
-        &self.buckets()[index_of(self.home_mask) + 1 + extra]
+    /// An extra bucket, or how far behind the last its number is.
+    #[inline]
+    pub(crate) fn extra(&self, extra: usize) -> Result<&Bucket, usize> {
+        let behind = extra.wrapping_sub(self.extra_buckets);
+        self.buckets().get(index_of(self.home_mask) + 1 + extra).ok_or(behind)
+    }
+
+    pub(crate) fn extra_buckets(&self) -> usize {
+        self.extra_buckets
     }
 }

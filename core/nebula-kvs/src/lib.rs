@@ -5,7 +5,7 @@
 //! | [`Store`] | GET, SET, DELETE, and the operations on items with metadata; [`StoreConfig`] sizes it, [`ValueSink`] receives values |
 //! | `hash`, `index`, `bucket` | from a key to its entry: hash, one line of seven tagged entries, chains of extra lines |
 //! | `log`, `item`, `meta` | from an entry to its item: circular log, 64-byte-aligned items, the metadata of some |
-//! | `runs`, `eviction` | reuse of space: free runs of a full store, eviction of a full cache |
+//! | `runs`, `eviction`, `given` | reuse of space: free runs of a full store, eviction of a full cache, segments that its index takes |
 //! | `backing`, `snapshot` | memory in a file and snapshots, which outlive the process |
 //! | [`Partition`] | a store divided over threads, each of which alone writes its part |
 //! | [`touch`] | the memory that each operation touches, described once, for simulators |
@@ -79,6 +79,8 @@ mod meta;
 mod state;
 #[cfg(feature = "store")]
 mod eviction;
+#[cfg(feature = "store")]
+mod given;
 #[cfg(all(feature = "store", not(any(loom, miri))))]
 mod backing;
 #[cfg(feature = "store")]

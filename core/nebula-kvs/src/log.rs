@@ -24,9 +24,11 @@
 //! for the guarantee above.
 
 use crate::backoff::Backoff;
+use crate::bucket::Bucket;
 use crate::bucket::POSITION_BITS;
 use crate::config::StoreError;
 use crate::eviction::Pass;
+use crate::given::Given;
 use crate::index_of::index_of;
 use crate::item::{self, GRANULE_BYTES, GRANULE_WORDS};
 use crate::mode::Mode;
@@ -79,7 +81,10 @@ impl Cut {
     pub(crate) fn whole(log_bytes: usize, mode: Mode) -> usize {
         let cut = Self::of(log_bytes, mode);
         let segment_bytes = index_of(cut.segment_granules) * GRANULE_BYTES;
-        (log_bytes / segment_bytes).max(2) * segment_bytes
+        match mode {
+            Mode::Store => log_bytes / GRANULE_BYTES * GRANULE_BYTES,
+            Mode::Cache => (log_bytes / segment_bytes).max(2) * segment_bytes,
+        }
     }
 
     /// The most granules that an item may have.
@@ -104,7 +109,7 @@ impl Cut {
     }
 }
 
-fn prev_power_of_two(bytes: usize) -> usize {
+pub(crate) fn prev_power_of_two(bytes: usize) -> usize {
     bytes.checked_ilog2().map_or(0, |bits| 1 << bits)
 }
 
@@ -113,6 +118,11 @@ fn prev_power_of_two(bytes: usize) -> usize {
 pub(crate) struct LogFull;
 
 const LINE_WORDS: usize = 8;
+const LINE_BYTES: u64 = 64;
+/// Words of the line for a later process: the log's head, at or beyond this process's; and a bit
+/// for each segment that the index has.
+const HEAD: usize = 0;
+const GIVEN: usize = 1;
 
 #[repr(align(64))]
 struct OwnLine(AtomicU64);
@@ -129,6 +139,7 @@ pub(crate) struct Log {
     tail: OwnLine,
     pins: Pins,
     pass: Pass,
+    given: Given,
     /// Free runs of a [`Mode::Store`].
     runs: Runs,
     writers: Writers,
@@ -175,7 +186,7 @@ pub(crate) struct Reserved<'a> {
 }
 
 impl Log {
-    /// Words of a log with this division, and a line with the log's head for a later process.
+    /// Words of a log with this division, and a line for a later process.
     pub(crate) fn words_of(cut: Cut) -> usize {
         cut.log_bytes() / 8 + LINE_WORDS
     }
@@ -203,20 +214,15 @@ impl Log {
             tail: OwnLine(AtomicU64::new(start)),
             pins: Pins::new(),
             pass: Pass::new(),
+            given: Given::new(),
             runs: Runs::new(mode == Mode::Store),
             writers,
         }
     }
 
-    /// The head for a later process: at or beyond this process's.
-    fn head_told(&self) -> Option<&AtomicU64> {
-        self.region.words().get(self.cut.log_bytes() / 8)
-    }
-
-    fn tell_head(&self, head: u64) {
-        if let Some(told) = self.head_told() {
-            told.fetch_max(head, Ordering::Relaxed);
-        }
+    /// A word for a later process: [`HEAD`], or [`GIVEN`].
+    fn told(&self, word: usize) -> &AtomicU64 {
+        &self.region.words()[self.cut.log_bytes() / 8 + word]
     }
 
     #[inline(always)]
@@ -254,8 +260,15 @@ impl Log {
         index_of(self.cut.item_granules_max(self.mode)) * GRANULE_BYTES
     }
 
+    /// Without the segments that the index has.
     pub(crate) fn bytes(&self) -> usize {
-        self.cut.log_bytes()
+        let given = self.given.segments().count_ones() as usize;
+        self.cut.log_bytes() - given * index_of(self.cut.segment_granules) * GRANULE_BYTES
+    }
+
+    /// Lines that are buckets.
+    pub(crate) fn lines_used(&self) -> usize {
+        self.given.lines_used(self.segment_lines())
     }
 
     /// Bytes that items have or had, without those free for reuse; all of a cache that has wrapped.
@@ -422,37 +435,130 @@ impl Log {
         tail - self.segment_start(tail)
     }
 
-    /// Moves the tail from `tail`'s segment to the next. Every thread that finds the segment full
-    /// performs all steps; each is idempotent.
+    /// Moves the tail from `tail`'s segment to the next, or over one that the index asked for.
     #[cold]
     fn open_segment_after(&self, tail: u64) {
+        if !self.give_after(tail) {
+            self.move_over(tail, None);
+        }
+    }
+
+    /// Gives the segment after `tail`'s to the index, if it asked for one; whether it did.
+    fn give_after(&self, tail: u64) -> bool {
+        let Some(giving) = self.given.try_hold(self.cut.segments) else { return false };
+        let segment = self.segment(self.segment_after(tail));
+        let [lines, bytes] = [self.segment_lines(), self.cut.segment_granules * GRANULE_BYTES as u64];
+        let first = segment as u64 * bytes / LINE_BYTES;
+        giving.mark(segment);
+        let is_given = first + lines < u64::from(u32::MAX) && self.move_over(tail, Some(segment));
+        if is_given {
+            self.told(GIVEN).fetch_or(1 << segment, Ordering::Release);
+            giving.end(first, lines);
+        } else {
+            // Another thread was first: the tail may be in the segment.
+            giving.unmark(segment);
+        }
+        is_given
+    }
+
+    /// Moves the tail from `tail`'s segment to the next that is not given, once that and the one
+    /// that is `given` now are drained; whether this thread did. Every thread that finds the segment
+    /// full performs all steps; each is idempotent.
+    fn move_over(&self, tail: u64, given: Option<usize>) -> bool {
         let opened = self.segment_after(tail);
         let a_lap = 1 << self.lap_bits;
         // Relaxed: published by `is_drained` to every writer that pins the segment later.
         let head = self.segment_after(opened - a_lap);
-        self.tell_head(head);
+        self.told(HEAD).fetch_max(head, Ordering::Relaxed);
         self.head.0.fetch_max(head, Ordering::Relaxed);
         let mut backoff = Backoff::default();
         let mut seen = self.tail.0.load(Ordering::Relaxed);
+        let is_drained = || {
+            let mut segments = [Some(self.segment(opened)), given].into_iter().flatten();
+            segments.all(|segment| self.pins.is_drained(segment))
+        };
         while self.segment_start(seen) == self.segment_start(tail) {
-            if !self.pins.is_drained(self.segment(opened)) {
+            if !is_drained() {
                 backoff.wait();
                 seen = self.tail.0.load(Ordering::Relaxed);
                 continue;
             }
             // Relaxed: as in `reserve_circular`.
             match self.tail.0.compare_exchange(seen, opened, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return self.pass.close(self.segment(seen), seen),
+                Ok(_) => {
+                    self.pass.close(self.segment(seen), seen);
+                    return true;
+                }
                 Err(other) => seen = other,
             }
         }
+        false
+    }
+
+    fn segment_lines(&self) -> u64 {
+        self.cut.segment_granules * GRANULE_BYTES as u64 / LINE_BYTES
+    }
+
+    /// Takes a line of a given segment for a bucket, if one is left. If the next segments have
+    /// never had items, one is given at once.
+    pub(crate) fn take_line(&self) -> Option<usize> {
+        let take = || self.given.take_line().map(index_of);
+        take().or_else(|| {
+            let tail = self.tail.0.load(Ordering::Relaxed);
+            let two_further = self.segment_after(self.segment_after(tail));
+            let is_given = two_further >> self.lap_bits == 1 && self.give_after(tail);
+            if is_given { take() } else { None }
+        })
+    }
+
+    /// Asks for a segment if soon no line is left, besides `others` elsewhere.
+    pub(crate) fn ask_for_lines(&self, others: usize) {
+        self.given.ask(self.segment_lines(), others as u64);
+    }
+
+    /// The line with this number.
+    #[inline]
+    pub(crate) fn line(&self, line: usize) -> Option<&Bucket> {
+        self.region.words().as_chunks().0.get(line)
+    }
+
+    /// The lines of the segments that the index of a store before had.
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn lines_left(&self) -> impl Fn(usize) -> Option<usize> {
+        let (given, lines, segments) =
+            (self.told(GIVEN).load(Ordering::Relaxed), self.segment_lines(), self.cut.segments);
+        move |line| {
+            let segment = (line as u64).checked_div(lines).filter(|&segment| segment < segments)?;
+            (given >> segment & 1 == 1).then(|| index_of(segment))
+        }
+    }
+
+    /// Counts line number `line` of its segment, and those before it, as used.
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn note_line(&self, used: &mut u64, line: usize) {
+        *used = (*used).max(line as u64 % self.segment_lines() + 1);
+    }
+
+    /// Takes over the segments that the index has, each with the number of lines in use.
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn adopt_given(&self, used: &[u64; SEGMENTS_MAX]) {
+        let lines = self.segment_lines();
+        let given = used.iter().enumerate().filter(|&(_, &used)| used > 0);
+        let segments = given.clone().fold(0, |segments, (segment, _)| segments | 1 << segment);
+        let room = given.map(|(segment, &used)| (segment as u64 * lines + used, lines - used));
+        self.told(GIVEN).store(segments, Ordering::Relaxed);
+        self.given.adopt(segments, room.max_by_key(|&(_, left)| left).unwrap_or((0, 0)));
     }
 
     /// Takes over the head that a store has left in the region.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn adopt_head(&self) {
-        let told = self.head_told().map_or(0, |head| head.load(Ordering::Relaxed));
-        let head = self.segment_start(told.max(self.head.0.load(Ordering::Relaxed)));
+        let told = self.told(HEAD).load(Ordering::Relaxed);
+        let mut head = self.segment_start(told.max(self.head.0.load(Ordering::Relaxed)));
+        // Only in damaged memory.
+        if self.given.has(self.segment(head)) {
+            head = self.segment_after(head);
+        }
         self.head.0.store(head, Ordering::Relaxed);
         self.tail.0.store(head, Ordering::Relaxed);
     }
@@ -466,7 +572,8 @@ impl Log {
         let end = position.checked_add(granules)?;
         let is_inside = self.granule(position) < self.cut.segment_granules * self.cut.segments
             && end <= self.segment_start(position) + self.cut.segment_granules
-            && position - head < 1 << self.lap_bits;
+            && position - head < 1 << self.lap_bits
+            && !self.given.has(self.segment(position));
         (granules > 0 && (self.mode == Mode::Store && end <= self.cut.segment_granules || is_inside))
             .then_some(position)
     }
@@ -499,8 +606,17 @@ impl Log {
         position >> self.segment_bits << self.segment_bits
     }
 
-    /// The start of the segment after `position`'s; after the last, the first of the next lap.
+    /// The start of the segment after `position`'s that the index has not taken.
     fn segment_after(&self, position: u64) -> u64 {
+        let mut after = self.next_segment(position);
+        while self.given.has(self.segment(after)) {
+            after = self.next_segment(after);
+        }
+        after
+    }
+
+    /// The start of the segment after `position`'s; after the last, the first of the next lap.
+    fn next_segment(&self, position: u64) -> u64 {
         let next = self.segment_start(position) + self.cut.segment_granules;
         let is_end = self.granule(next) == 0 || self.granule(next) >= self.cut.segment_granules * self.cut.segments;
         if is_end { ((position >> self.lap_bits) + 1) << self.lap_bits } else { next }

@@ -3,8 +3,9 @@
 /// The behavior of a full store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It evicts: a full bucket drops its oldest entry, and the log overwrites its oldest items.
-    /// SET always succeeds.
+    /// It evicts: the log overwrites its oldest items. SET always succeeds. Full buckets chain to
+    /// extra ones, for which the index takes segments of the log, a quarter of it at most; a full
+    /// chain of eight drops its oldest entry.
     Cache,
     /// It refuses: a full bucket chains to extra buckets, and SET fails once these or the log are
     /// full. Nothing is lost.

@@ -17,8 +17,9 @@
 //!
 //! ```text
 //! 0  magic: NEBKVMAP, the first character in the highest byte
-//! 1  version 1 (bits 32–63) | lap_bits (0–31): a position modulo 2^lap_bits is a place in the log, in units of 32 B
-//! 2  home_mask: number of home buckets less 1 | 3  extra buckets, behind the home buckets
+//! 1  version 2 (bits 32–63) | lap_bits (0–31): a position modulo 2^lap_bits is a place in the log, in units of 32 B
+//! 2  home_mask: number of home buckets less 1
+//! 3  extra buckets, behind the home buckets; in a cache, further ones are the lines of its log
 //! 4  where the log begins | 5  its length | 6  where the log's head is; 0 where nothing is recycled | 7  0
 //! ```
 //!
@@ -33,6 +34,8 @@ use crate::hash::KeyHash;
 use crate::index_of::index_of;
 use crate::item::GRANULE_BYTES;
 use crate::log::Window;
+#[cfg(not(any(loom, miri)))]
+use crate::mode::Mode;
 use crate::shape::{Shape, VALUE_BYTES_MAX};
 
 /// Bytes of a map.
@@ -42,7 +45,7 @@ pub(crate) const INDEX_AT: u64 = 4096;
 const BUCKET_BYTES: u64 = BUCKET_WORDS as u64 * 8;
 const MAGIC: u64 = u64::from_be_bytes(*b"NEBKVMAP");
 /// Changes with the meaning of the words of bucket, item or map.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Extra buckets that a GET reads before it asks the server.
 const LINKS_MAX: u32 = 64;
 /// Restarts of a GET before it asks the server.
@@ -62,10 +65,10 @@ pub struct RemoteMap {
 
 impl RemoteMap {
     #[cfg(not(any(loom, miri)))]
-    pub(crate) fn new(buckets: (usize, usize), log: (u64, u64), lap_bits: u32, has_head: bool) -> Self {
+    pub(crate) fn new(buckets: (usize, usize), log: (u64, u64), lap_bits: u32, mode: Mode) -> Self {
         let (log_at, log_bytes) = log;
-        let head_at = has_head.then_some(log_at + log_bytes);
         let (homes, extra) = (buckets.0 as u64, buckets.1 as u64);
+        let head_at = (mode == Mode::Cache).then_some(log_at + log_bytes);
         Self { home_mask: homes - 1, extra_buckets: extra, log_at, log_bytes, lap_bits, head_at }
     }
 
@@ -89,14 +92,21 @@ impl RemoteMap {
         let lap_bits = u32::try_from(word(1) & 0xFFFF_FFFF).ok().filter(|&bits| bits <= POSITION_BITS)?;
         let is_map = word(0) == MAGIC && word(1) >> 32 == VERSION && word(2).checked_add(1)?.is_power_of_two();
         let head_at = Some(word(6)).filter(|&at| at > 0);
-        let (home_mask, extra_buckets, log_at, log_bytes) = (word(2), word(3), word(4), word(5));
+        let [home_mask, extra_buckets, log_at, log_bytes] = [2, 3, 4, 5].map(word);
         // Sums must not wrap; reads beyond the memory are refused later.
         let is_small = [home_mask, extra_buckets, log_at, log_bytes].iter().all(|&number| number < 1 << 48);
         (is_map && is_small).then_some(Self { home_mask, extra_buckets, log_at, log_bytes, lap_bits, head_at })
     }
 
-    fn bucket_at(&self, number: u64) -> u64 {
-        INDEX_AT + number * BUCKET_BYTES
+    /// The place of extra bucket number `extra`, if there is one.
+    fn extra_at(&self, extra: u64) -> Option<u64> {
+        match extra.checked_sub(self.extra_buckets) {
+            None => Some(INDEX_AT + (self.home_mask + 1 + extra) * BUCKET_BYTES),
+            Some(line) => {
+                let is_there = self.head_at.is_some() && line < self.log_bytes / BUCKET_BYTES;
+                is_there.then(|| self.log_at + line * BUCKET_BYTES)
+            }
+        }
     }
 
     /// The place of an item, and how many of `bytes` bytes lie in the log.
@@ -165,7 +175,7 @@ impl RemoteGet {
         self.key.clear();
         self.key.extend_from_slice(key);
         (self.hash, self.tries) = (hash.0, 0);
-        self.home_at = map.bucket_at(hash.bucket() & map.home_mask);
+        self.home_at = INDEX_AT + (hash.bucket() & map.home_mask) * BUCKET_BYTES;
         self.item_bytes = item_bytes.max(GRANULE_BYTES).next_multiple_of(8);
         self.start()
     }
@@ -219,15 +229,15 @@ impl RemoteGet {
                 return self.whole(at, bytes);
             }
         }
-        match self.bucket[0] >> 32 {
-            0 => RemoteStep::Absent,
-            // A store never makes a chain that leads nowhere or in circles.
-            link if link <= map.extra_buckets && self.links < LINKS_MAX => {
+        let Some(extra) = (self.bucket[0] >> 32).checked_sub(1) else { return RemoteStep::Absent };
+        // A store never makes a chain that leads nowhere or in circles.
+        match map.extra_at(extra).filter(|_| self.links < LINKS_MAX) {
+            Some(at) => {
                 self.links += 1;
                 self.phase = Phase::Bucket;
-                self.whole(map.bucket_at(map.home_mask + link), 64)
+                self.whole(at, 64)
             }
-            _ => RemoteStep::Ask,
+            None => RemoteStep::Ask,
         }
     }
 

@@ -25,13 +25,13 @@ pub struct Stats {
     /// Items carried over because they were read, with
     /// [`Eviction::Unread`](crate::Eviction::Unread).
     pub carried: u64,
-    /// Bytes of the log.
+    /// Bytes of the log, less those that a cache's index has taken over.
     pub log_bytes: usize,
     /// Bytes of the log that items have; of a cache whose log has wrapped, all.
     pub log_bytes_used: usize,
     /// Times that the log's tail has wrapped.
     pub log_wraps: u64,
-    /// Extra buckets in use.
+    /// Extra buckets in use, those of a cache in its log.
     pub extra_buckets_used: usize,
     /// The pages that the index was granted.
     pub index_pages: Pages,

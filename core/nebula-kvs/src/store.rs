@@ -5,6 +5,7 @@ pub(crate) mod adopt;
 #[cfg(not(any(loom, miri)))]
 mod shared;
 mod carry;
+mod chain;
 pub(crate) mod change;
 pub(crate) mod concat;
 pub(crate) mod delete;
@@ -17,6 +18,7 @@ pub(crate) mod put;
 mod reclaim;
 pub(crate) mod set;
 pub(crate) mod snapshot;
+mod walk;
 
 #[cfg(not(any(loom, miri)))]
 use crate::backing::Home;
@@ -32,6 +34,7 @@ use crate::item::{self, Header};
 use crate::log::{Log, Window};
 use crate::mode::Mode;
 use crate::probe::{NoProbe, Probe};
+use crate::shape::VALUE_BYTES_MAX;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::stripe::{Counters, Event};
@@ -78,6 +81,7 @@ pub struct Store<P = NoProbe> {
     fresh: Entry,
     /// The hash of keys, for items found in the log.
     hash_of: fn(&[u8]) -> KeyHash,
+    value_bytes_max: usize,
     /// The file of the memory, if it is to outlive the process.
     _home: Option<Home>,
     probe: P,
@@ -154,6 +158,7 @@ impl<P: Probe> Store<P> {
             mode: config.mode,
             fresh: if is_unread { Entry::EMPTY } else { Entry::EMPTY.read_often() },
             hash_of: options.hash_of,
+            value_bytes_max: options.value_bytes_max.min(VALUE_BYTES_MAX),
             _home: home,
             probe,
         }
@@ -198,7 +203,7 @@ impl<P: Probe> Store<P> {
             log_bytes: self.log.bytes(),
             log_bytes_used: self.log.bytes_used(),
             log_wraps: self.log.wraps(),
-            extra_buckets_used: self.index.extra_buckets_used(),
+            extra_buckets_used: self.index.extra_buckets_used() + self.log.lines_used(),
             index_pages: self.index.pages(),
             log_pages: self.log.pages(),
         }
@@ -210,7 +215,7 @@ impl<P: Probe> Store<P> {
     pub fn items_live(&self) -> usize {
         let window = self.log.window();
         let is_live = |entry: Entry| entry != Entry::EMPTY && window.contains(entry.position());
-        let entries = self.index.buckets().iter().flat_map(bucket::entries);
+        let entries = self.index.homes().iter().flat_map(|home| self.chain(home)).flat_map(bucket::entries);
         entries.filter(|&(_, entry)| is_live(entry)).count()
     }
 

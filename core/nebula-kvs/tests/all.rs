@@ -9,6 +9,7 @@ mod adopt;
 mod eviction;
 mod items;
 mod items_random;
+mod kept;
 mod limits;
 mod model;
 mod model_random;

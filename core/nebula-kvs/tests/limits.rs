@@ -1,7 +1,8 @@
 //! The requests that a store accepts and refuses, and the items that it keeps.
 
 use nebula_kvs::{
-    GROUP, KEY_BYTES_MAX, Mode, Pages, SetError, SetOutcome, SliceSink, Store, StoreConfig, StoreError, VALUE_BYTES_MAX,
+    End, GROUP, KEY_BYTES_MAX, Mode, Pages, Put, SetError, SetOutcome, SliceSink, SnapshotError, Store, StoreConfig,
+    StoreError, StoreOptions, VALUE_BYTES_MAX,
 };
 
 fn store(mode: Mode, buckets: usize, log_bytes: usize) -> Store {
@@ -42,11 +43,35 @@ fn keys_and_values_outside_their_limits_are_refused_and_never_found() {
     assert_eq!(set(&store, b"", b"v"), Err(SetError::KeyBytes { got: 0 }));
     assert_eq!(set(&store, &long_key, b"v"), Err(SetError::KeyBytes { got: 256 }));
     let long_value = vec![0; VALUE_BYTES_MAX + 1];
-    assert_eq!(set(&store, b"k", &long_value), Err(SetError::ValueBytes { got: VALUE_BYTES_MAX + 1 }));
+    assert_eq!(
+        set(&store, b"k", &long_value),
+        Err(SetError::ValueBytes { got: VALUE_BYTES_MAX + 1, max: VALUE_BYTES_MAX })
+    );
     for key in [&b""[..], &long_key, b"k"] {
         assert_eq!(get(&store, key), None);
         assert!(!store.delete(Store::hash(key), key));
     }
+}
+
+#[test]
+fn no_operation_stores_a_value_longer_than_was_said() {
+    let config = StoreConfig::for_items(100, 16, 64);
+    let options = StoreOptions { value_bytes_max: 64, ..StoreOptions::default() };
+    let store = Store::try_with(config, options).expect("a small store");
+    let (hash, too_long) = (Store::hash(b"k"), Err(SetError::ValueBytes { got: 65, max: 64 }));
+    assert_eq!(store.set(hash, b"k", &[1; 65]).map(drop), too_long);
+    assert_eq!(store.put(hash, b"k", &[1; 65], Put::default()).map(drop), too_long);
+    assert!(store.put(hash, b"k", &[1; 64], Put::default()).is_ok());
+    assert_eq!(store.concat(hash, b"k", b"1", End::Back, None, 0).map(drop), too_long);
+    assert_eq!(get(&store, b"k"), Some(vec![1; 64]));
+    let mut snapshot = Vec::new();
+    let other = Store::try_new(config).expect("a small store");
+    other.set(hash, b"k", &[1; 65]).expect("room");
+    other.snapshot(&mut snapshot).expect("bytes");
+    assert!(matches!(
+        store.load(&snapshot[..], 0),
+        Err(SnapshotError::Store { cause: SetError::ValueBytes { .. }, .. })
+    ));
 }
 
 #[test]
@@ -72,13 +97,13 @@ fn a_full_store_keeps_every_value_and_still_updates_in_place() {
 }
 
 #[test]
-fn a_cache_evicts_the_oldest_entry_of_a_full_bucket() {
+fn a_cache_evicts_the_oldest_entry_of_a_chain_of_eight_buckets() {
     let store = store(Mode::Cache, 1, 64 << 10);
-    for number in 0..9_u8 {
+    for number in 0..58_u8 {
         assert_eq!(set(&store, &[number], &[number]), Ok(SetOutcome::Inserted));
     }
-    let found: Vec<u8> = (0..9).filter(|&number| get(&store, &[number]).is_some()).collect();
-    assert_eq!(found, [2, 3, 4, 5, 6, 7, 8]);
+    let found: Vec<u8> = (0..58).filter(|&number| get(&store, &[number]).is_some()).collect();
+    assert_eq!(found, (2..58).collect::<Vec<_>>());
     assert_eq!(store.stats().evicted, 2);
 }
 

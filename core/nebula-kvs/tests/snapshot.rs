@@ -46,7 +46,7 @@ fn what_was_written_comes_back_with_its_metadata() {
     let before = full();
     let file = written(&before);
     let eviction = Eviction::Unread;
-    let config = StoreConfig::within(16 << 20, 16, 1000);
+    let config = StoreConfig::within(16 << 20, Mode::Cache, 16, 1000);
     let cache = Store::try_with(config, StoreOptions { eviction, ..StoreOptions::default() }).expect("a small store");
     for after in [store(8 << 20), cache] {
         let loaded = after.load(&file[..], 1).expect("it is whole");

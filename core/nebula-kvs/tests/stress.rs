@@ -147,7 +147,7 @@ fn no_value_is_torn_while_a_small_cache_wraps_under_two_threads() {
 }
 
 #[test]
-fn no_value_is_torn_while_four_threads_share_one_bucket() {
+fn no_value_is_torn_while_four_threads_share_one_bucket_and_its_chain() {
     let case = Case {
         mode: Mode::Cache,
         threads: 4,
@@ -157,7 +157,7 @@ fn no_value_is_torn_while_four_threads_share_one_bucket() {
         eviction: Eviction::Oldest,
     };
     let stats = run(case, 1).stats();
-    assert!(stats.log_wraps > 100 && stats.evicted > 1000, "{stats:?}");
+    assert!(stats.log_wraps > 100 && stats.extra_buckets_used > 1, "{stats:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nebula::{Endpoint, Keys, Queueing, Region, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
-use nebula_kvs::{KEY_BYTES_MAX, Mode, StoreConfig, VALUE_BYTES_MAX, protocol};
+use nebula_kvs::{KEY_BYTES_MAX, Mode, StoreConfig, StoreOptions, VALUE_BYTES_MAX, protocol};
 use nebula_ui::output::units;
 use nebula_workload::KEY_BYTES;
 
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// xdp://INTERFACE:PORT [default: shm://kv, unless --memcached is given]
     #[arg(long)]
     endpoint: Option<Endpoint>,
-    /// Serve memcached's clients at tcp://ADDRESS:PORT or udp://ADDRESS:PORT, beside --endpoint or
+    /// Serve memcached's clients at tcp://ADDRESS:PORT, udp://ADDRESS:PORT or unix:PATH, beside --endpoint or
     /// alone; repeat it for several. Each has its own --workers cores, on which requests arrive and
     /// are served, and sleeps while idle unless --spin is given
     #[arg(long, value_name = "ENDPOINT")]
@@ -96,11 +96,12 @@ pub(crate) struct Args {
     /// 1.6M]
     #[arg(long, value_parser = flags::count)]
     items: Option<u64>,
-    /// Size of the longest value, in bytes
-    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
-    value_bytes: u32,
-    /// Bound of all memory of the server, such as 4GiB: 7/8 of it for the store, 1/16 each for
-    /// receive buffers and for the rings of clients
+    /// Size of the longest value, in bytes; a longer one is refused [default: 512, and 1048575 for
+    /// memcached's clients]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
+    value_bytes: Option<u32>,
+    /// Bound of all memory of the server, such as 4GiB: 1/40 of it for receive buffers, 1/16 for
+    /// the rings of clients if any are at shm://, the rest for the store
     #[arg(long, value_name = "SIZE", value_parser = flags::bytes, conflicts_with = "memory_bytes")]
     memory: Option<u64>,
     /// Memory of the store that is one tenant's alone, at its own endpoint: shm://NAME or
@@ -194,7 +195,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if args.replica.is_asked_for() {
         let room = nebula_replication::machine::Room {
             items_max: args.items.unwrap_or(ITEMS),
-            value_bytes_max: args.value_bytes,
+            value_bytes_max: args.value_bytes(),
         };
         let (endpoint, mode, format) = (args.endpoint.as_ref(), args.store_mode(), args.server.format);
         let parts = replicated::Parts { endpoint, mode, room, config: config(&args)?, keys, format };
@@ -204,7 +205,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         Some(access) => (vec![serving::start_partitioned(&args, store_config, access, &keys)?], None),
         None => {
             let common = common(&args, store_config)?;
-            let part = |quota: &Quota| quota.part(args.value_bytes, args.store_mode(), args.keep.eviction());
+            let part =
+                |quota: &Quota| quota.part(args.value_bytes(), args.store_mode(), args.options(quota.has_memcached()));
             let parts = args.quotas.iter().map(part).collect::<Result<Vec<_>, _>>()?;
             (serving::start(&args, &keys, times.as_ref(), &common, &parts)?, Some(common.store))
         }
@@ -222,6 +224,25 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 impl Args {
+    fn value_bytes(&self) -> u32 {
+        self.value_bytes.unwrap_or(512)
+    }
+
+    /// Of a store for memcached's clients or for others only; those may store longer values unless
+    /// the flag says otherwise.
+    fn options(&self, has_memcached: bool) -> StoreOptions {
+        let unsaid = if has_memcached { VALUE_BYTES_MAX } else { self.value_bytes() as usize };
+        let value_bytes_max = self.value_bytes.map_or(unsaid, |bytes| bytes as usize);
+        StoreOptions { eviction: self.keep.eviction(), value_bytes_max, ..StoreOptions::default() }
+    }
+
+    /// The parts of `--memory`.
+    fn shares(&self) -> Option<memory::Shares> {
+        let is_shm = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Shm(_));
+        let has_rings = self.own_endpoint().iter().chain(self.quotas.iter().map(|quota| &quota.endpoint)).any(is_shm);
+        Some(memory::Shares::of(self.memory?, has_rings))
+    }
+
     fn own_endpoint(&self) -> Option<Endpoint> {
         let default = || Endpoint::Shm("kv".to_owned());
         self.endpoint.clone().or_else(|| self.memcached.is_empty().then(default))
@@ -261,7 +282,7 @@ pub(crate) fn check(args: &Args) -> Result<Checked, Failure> {
         return Err(Failure::bad_input("--one-sided needs --endpoint: memcached's protocols have no one-sided reads"));
     }
     let store_config = if args.replica.is_asked_for() { StoreConfig::for_items(0, 0, 0) } else { store_config(args)? };
-    args.quotas.iter().try_for_each(|quota| quota.config(args.value_bytes, args.store_mode()).map(drop))?;
+    args.quotas.iter().try_for_each(|quota| quota.config(args.value_bytes(), args.store_mode()).map(drop))?;
     args.keep.check()?;
     serving::check(args, &keys)?;
     Ok(Checked { keys, store_config })
@@ -284,14 +305,14 @@ fn store_config(args: &Args) -> Result<StoreConfig, Failure> {
         let least = units::bytes(memory::MEMORY_BYTES_MIN);
         return Err(Failure::bad_input(format!("--memory: a server with its clients needs at least {least}")));
     }
-    let given = args.memory.map(memory::store_share).or(args.memory_bytes).unwrap_or(u64::MAX);
+    let given = args.shares().map(|shares| shares.store).or(args.memory_bytes).unwrap_or(u64::MAX);
     let budget = quota::left_of(memory::budget_bytes().min(given), &args.quotas)?;
     match (args.items, args.memory) {
-        (None, Some(_)) => memory::config_within(budget, args.value_bytes, mode),
-        (None, None) if ITEMS > memory::items_that_fit(args.value_bytes, mode, budget) => {
-            smaller_config(budget, args.value_bytes, mode)
+        (None, Some(_)) => memory::config_within(budget, args.value_bytes(), mode),
+        (None, None) if ITEMS > memory::items_that_fit(args.value_bytes(), mode, budget) => {
+            smaller_config(budget, args.value_bytes(), mode)
         }
-        (items, _) => memory::checked_config(items.unwrap_or(ITEMS), args.value_bytes, mode, budget),
+        (items, _) => memory::checked_config(items.unwrap_or(ITEMS), args.value_bytes(), mode, budget),
     }
 }
 
@@ -308,12 +329,13 @@ fn smaller_config(budget: u64, value_bytes: u32, mode: Mode) -> Result<StoreConf
 }
 
 fn common(args: &Args, config: StoreConfig) -> Result<Part, Failure> {
-    let (store, memory) = args.keep.begin(config, memcached::unix_second(), args.one_sided)?;
+    let (store, memory) =
+        args.keep.begin(config, args.options(!args.memcached.is_empty()), memcached::unix_second(), args.one_sided)?;
     Ok(Part { readable: memory.map(Region::of), ..Part::of(store, &config) })
 }
 
 fn config(args: &Args) -> Result<ServerConfig, Failure> {
-    let request_bytes = |key_bytes: usize| bytes(protocol::HEADER_BYTES + key_bytes + args.value_bytes as usize);
+    let request_bytes = |key_bytes: usize| bytes(protocol::HEADER_BYTES + key_bytes + args.value_bytes() as usize);
     let mtu_bytes = || request_bytes(KEY_BYTES).min(memory::MTU_BYTES_AUTO);
     let mut config = args
         .server
@@ -326,14 +348,13 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
         .recv_buffer_bytes_max(args.recv_buffer_bytes_max)
         .scrub(args.scrub)
         .tenants(args.tenants.clone());
-    if let Some(memory) = args.memory {
+    if let Some(shares) = args.shares() {
         // One server for Nebula's clients, one for each of memcached's addresses, and one for each
         // tenant with a quota.
         let others = args.memcached.len() + args.quotas.len();
         let servers = u64::from(args.own_endpoint().is_some()) + others as u64;
-        let each = memory::buffer_share(memory) / servers.max(1);
-        config.recv_buffer_bytes_max = config.recv_buffer_bytes_max.min(each);
-        config.rings_bytes_max = each;
+        config.recv_buffer_bytes_max = config.recv_buffer_bytes_max.min(shares.receive_buffers / servers.max(1));
+        config.rings_bytes_max = shares.rings / servers.max(1);
     }
     // Stated, because the receive buffer is sized before the first RPC can be measured.
     config.service_mean += args.work;

@@ -2,7 +2,6 @@
 //! process later.
 
 use nebula_kvs::{Mode, StoreConfig};
-use nebula_ops::memory::SHARE;
 pub(crate) use nebula_ops::memory::{MTU_BYTES_AUTO, budget_bytes, meminfo};
 use nebula_workload::KEY_BYTES;
 
@@ -15,20 +14,26 @@ pub(crate) fn config_for(items: u64, value_bytes: u32, mode: Mode) -> StoreConfi
 /// Of the index and the log.
 pub(crate) fn store_bytes(config: &StoreConfig) -> u64 {
     const BUCKET_BYTES: u64 = 64;
-    let extra = if config.mode == Mode::Store { config.extra_buckets as u64 } else { 0 };
-    (config.buckets as u64 + extra) * BUCKET_BYTES + config.log_bytes as u64
+    (config.buckets as u64 + config.extra_buckets as u64) * BUCKET_BYTES + config.log_bytes as u64
 }
 
-pub(crate) fn store_share(memory: u64) -> u64 {
-    memory / SHARE.1 * SHARE.0
+/// The parts of a server's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shares {
+    pub(crate) store: u64,
+    pub(crate) receive_buffers: u64,
+    /// Of clients over shared memory.
+    pub(crate) rings: u64,
 }
 
 /// A sixteenth of less would hold no client's ring.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
-/// The share of the receive buffers, and that of the clients' rings.
-pub(crate) fn buffer_share(memory: u64) -> u64 {
-    memory / 16
+impl Shares {
+    pub(crate) fn of(memory: u64, has_rings: bool) -> Self {
+        let (receive_buffers, rings) = (memory / 40, if has_rings { memory / 16 } else { 0 });
+        Self { store: memory - receive_buffers - rings, receive_buffers, rings }
+    }
 }
 
 pub(crate) fn items_that_fit(value_bytes: u32, mode: Mode, budget: u64) -> u64 {
@@ -62,15 +67,9 @@ pub(crate) fn checked_config(items: u64, value_bytes: u32, mode: Mode, budget: u
 
 /// The largest store of values of `value_bytes` bytes within `budget` bytes.
 pub(crate) fn config_within(budget: u64, value_bytes: u32, mode: Mode) -> Result<StoreConfig, Failure> {
-    let config = match mode {
-        // A cache may have items of any size: its log takes all that the index leaves.
-        Mode::Cache => {
-            let bytes = usize::try_from(budget).unwrap_or(usize::MAX).min(1 << 46);
-            StoreConfig::within(bytes, KEY_BYTES, value_bytes as usize)
-        }
-        Mode::Store => config_for(items_that_fit(value_bytes, mode, budget).max(1), value_bytes, mode),
-    };
-    let needed = store_bytes(&config);
+    let bytes = usize::try_from(budget).unwrap_or(usize::MAX).min(1 << 46);
+    let config = StoreConfig::within(bytes, mode, KEY_BYTES, value_bytes as usize);
+    let needed = store_bytes(&config).max(store_bytes(&config_for(1, value_bytes, mode)));
     if needed <= budget {
         return Ok(config);
     }
@@ -100,9 +99,10 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_server_are_no_more_than_its_memory() {
-        for memory in [1 << 20, 12_345_678_901, u64::MAX] {
-            let parts = u128::from(store_share(memory)) + 2 * u128::from(buffer_share(memory));
-            assert!(parts <= u128::from(memory) && parts > u128::from(memory / 100 * 99), "{parts} of {memory}");
+        for (memory, has_rings) in [(1 << 20, true), (12_345_678_901, false), (u64::MAX, true)] {
+            let Shares { store, receive_buffers, rings } = Shares::of(memory, has_rings);
+            assert_eq!(store + receive_buffers + rings, memory);
+            assert!(store >= memory / 10 * 9 && (rings > 0) == has_rings);
         }
     }
 
@@ -111,8 +111,7 @@ mod tests {
         for mode in [Mode::Cache, Mode::Store] {
             for budget in [4 << 20, 100 << 20, 1 << 30, 5_000_000_000] {
                 let taken = store_bytes(&config_within(budget, 512, mode).unwrap());
-                let least = if mode == Mode::Cache { budget / 10 * 9 } else { budget / 2 };
-                assert!((least..=budget).contains(&taken), "{taken} of {budget} in {mode:?}");
+                assert!((budget / 10 * 9..=budget).contains(&taken), "{taken} of {budget} in {mode:?}");
             }
             assert!(config_within(100, 512, mode).unwrap_err().line().unwrap().contains("at least"));
         }

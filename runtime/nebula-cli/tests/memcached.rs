@@ -89,8 +89,11 @@ impl Serving {
     }
 
     fn start_at(address: &str, more: &[&str]) -> Self {
-        let address = format!("tcp://{address}");
-        let args = ["serve", "kv", "--memcached", &address, "--items", "100k", "--value-bytes", "256"];
+        Self::of(&[&["--memcached", &format!("tcp://{address}"), "--items", "100k"], more].concat())
+    }
+
+    fn of(more: &[&str]) -> Self {
+        let args = ["serve", "kv"];
         // An hour, so that on a machine that pauses, requests wait instead of being refused.
         let slo = ["--memcached-slo", "3600s", "--end-with-parent"];
         let mut child = command(&[&args[..], &slo, more].concat()).spawn().unwrap();
@@ -230,6 +233,116 @@ fn a_tenant_that_floods_its_quota_takes_nothing_from_another() {
         assert!((3 << 20..=4 << 20).contains(&stat(&mut ann, "limit_maxbytes")));
         assert_eq!(stat(&mut bob, "evictions") > 20_000, is_cache);
     }
+}
+
+#[test]
+fn a_unix_socket_serves_its_user_and_is_gone_with_its_server() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let endpoint = format!("unix:{}", path.display());
+    let args = ["serve", "kv", "--memcached", &endpoint, "--items", "1k", "--workers", "2", "--end-with-parent"];
+    // A file that a killed server has left does not hinder the next.
+    for ends_by in [rustix::process::Signal::KILL, rustix::process::Signal::TERM] {
+        let mut child = command(&args).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, format!("ready {endpoint}\n"));
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        let mut stream = UnixStream::connect(&path).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(b"set k 0 0 2\r\nok\r\nget k\r\nquit\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "STORED\r\nVALUE k 0 2\r\nok\r\nEND\r\n");
+        nebula(&args).assert_error(1, "is being served already");
+        signal(&child, ends_by);
+        child.wait().unwrap();
+    }
+    assert!(!path.exists());
+    std::fs::write(&path, "a file of somebody's").unwrap();
+    assert_eq!(nebula(&args).code, Some(1));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a file of somebody's");
+}
+
+#[test]
+fn monitors_find_their_figures() {
+    let serving = Serving::of(&["--memcached", "tcp://127.0.0.1:0", "--items", "1k", "--memcached-clients-max", "2"]);
+    let (mut stream, other) = (serving.connect(), serving.connect());
+    assert_eq!(say(&mut stream, "set k 0 0 100\r\n{}\r\n".replace("{}", &"v".repeat(100)).as_str()), ["STORED"]);
+    let mut refused = serving.connect();
+    let mut text = String::new();
+    assert!(refused.read_to_string(&mut text).is_ok() && text.starts_with("ERROR Too many"), "{text}");
+    drop(other);
+    // An engine writes its figures from time to time.
+    wait_until("the figures", || {
+        let seen =
+            ["total_connections", "rejected_connections", "curr_connections"].map(|name| stat(&mut stream, name));
+        seen == [2, 1, 1] && stat(&mut stream, "bytes_read") > 100 && stat(&mut stream, "bytes_written") > 1000
+    });
+    assert!((100..1000).contains(&stat(&mut stream, "bytes")));
+    let names: Vec<_> = say(&mut stream, "stats\r\n");
+    for name in ["rusage_user", "rusage_system", "evicted_unfetched", "evicted_active", "reclaimed", "accepting_conns"]
+    {
+        assert!(names.iter().any(|line| line.starts_with(&format!("STAT {name} "))), "{name}: {names:?}");
+    }
+}
+
+#[test]
+fn keys_are_listed_with_their_metadata_as_far_as_an_answer_goes() {
+    let serving = Serving::start(&[]);
+    let mut stream = serving.connect();
+    assert_eq!(say(&mut stream, "set a%b 5 0 3\r\nabc\r\nset c 0 1000 1\r\nd\r\nget c\r\n").len(), 5);
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort_unstable();
+        lines
+    };
+    let dump = sorted(say(&mut stream, "lru_crawler metadump all\r\n"));
+    assert_eq!(dump.len(), 3);
+    assert!(dump[0] == "END" && dump[1].starts_with("key=a%25b exp=-1 la="), "{dump:?}");
+    assert!(dump[1].ends_with(" fetch=no cls=1 size=65") && dump[2].contains(" fetch=yes cls=1 size="), "{dump:?}");
+    let lines = sorted(say(&mut stream, "stats cachedump 1 0\r\n"));
+    assert!(
+        lines[0] == "END" && lines[1] == "ITEM a%b [3 b; 0 s]" && lines[2].starts_with("ITEM c [1 b; "),
+        "{lines:?}"
+    );
+    assert_eq!(say(&mut stream, "stats cachedump 1 1\r\n").len(), 2);
+    let sets: String = (0..30_000).map(|number| format!("set key{number} 0 0 1 noreply\r\nv\r\n")).collect();
+    assert_eq!(say(&mut stream, &sets), [""; 0]);
+    for list in ["lru_crawler metadump all", "stats cachedump 1 0"] {
+        let lines = say(&mut stream, &format!("{list}\r\n"));
+        assert!(lines.last().is_some_and(|line| line == "END") && lines.len() > 10_000, "{}", lines.len());
+        assert!(lines.iter().map(|line| line.len() + 1).sum::<usize>() < 1 << 20);
+    }
+}
+
+#[test]
+fn a_value_longer_than_was_said_is_refused_at_every_endpoint() {
+    let serving = Serving::start(&["--value-bytes", "64", "--quota", "tcp://127.0.0.1:0=4MiB"]);
+    let value = "v".repeat(65);
+    for server in 0..2 {
+        let mut stream = serving.connect_to(server);
+        assert_eq!(say(&mut stream, &format!("set k 0 0 64\r\n{}\r\n", &value[1..])), ["STORED"]);
+        assert_eq!(say(&mut stream, "append k 0 0 1\r\nv\r\nmg k s\r\n"), ["NOT_STORED", "HD s64"]);
+        let too_large = "SERVER_ERROR object too large for cache";
+        // As in memcached, nobody then takes the old value for the new one.
+        for set in ["set k 0 0 65", "ms k 65"] {
+            assert_eq!(say(&mut stream, &format!("{set}\r\n{value}\r\nget k\r\n")), [too_large, "END"]);
+        }
+    }
+}
+
+#[test]
+fn a_long_longest_value_takes_no_room_from_short_ones() {
+    let serving = Serving::of(&["--memcached", "tcp://127.0.0.1:0", "--memory", "64MiB", "--value-bytes", "1048575"]);
+    let (mut stream, value) = (serving.connect(), "v".repeat(100));
+    for batch in 0..20 {
+        let numbers = batch * 1000..(batch + 1) * 1000;
+        let sets = numbers.map(|number| format!("set k{number} 0 0 100 noreply\r\n{value}\r\n")).collect::<String>();
+        assert_eq!(say(&mut stream, &sets), [""; 0]);
+    }
+    assert_eq!((stat(&mut stream, "curr_items"), stat(&mut stream, "evictions")), (20_000, 0));
 }
 
 #[test]

@@ -4,6 +4,10 @@
 pub const ERROR: &[u8] = b"ERROR\r\n";
 /// Unreadable line.
 pub const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
+/// `stats cachedump` without a class or a number.
+pub const BAD_DUMP: &[u8] = b"CLIENT_ERROR bad command line\r\n";
+/// A class that no server has.
+pub const BAD_CLASS: &[u8] = b"CLIENT_ERROR Illegal slab id\r\n";
 /// A `delete` with more than a key.
 pub const BAD_DELETE: &[u8] = b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n";
 /// A value that does not end where it should.

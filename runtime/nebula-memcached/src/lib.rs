@@ -26,8 +26,8 @@
 //!
 //! - Values: `get` `gets` `gat` `gats` `set` `add` `replace` `append` `prepend` `cas` `delete`
 //!   `incr` `decr` `touch`.
-//! - Server: `flush_all`, `verbosity` (which changes nothing), `version`, `quit`, and `stats` with
-//!   `settings` `items` `slabs` `sizes` `conns` `reset`.
+//! - Server: `flush_all`, `verbosity` (which changes nothing), `version`, `quit`, `lru_crawler
+//!   metadump`, and `stats` with `settings` `items` `slabs` `sizes` `conns` `cachedump` `reset`.
 //! - Meta: `mg` `ms` `md` `ma` `mn` `me`, with the flags `b c f h k l q s t v C D F I J M N O R T`
 //!   where memcached has them.
 //! - `ERROR`: `lru`, `slabs`, `watch`, `cache_memlimit`, `shutdown`, the binary protocol, SASL.

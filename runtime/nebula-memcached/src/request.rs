@@ -60,6 +60,8 @@ pub enum Request<'a> {
         /// Whether to send no answer.
         noreply: bool,
     },
+    /// `lru_crawler metadump`: the keys, which are all of one class.
+    MetaDump,
     /// `stats`, with its arguments.
     Stats(Tokens<'a>),
     /// `version`.
@@ -263,6 +265,10 @@ fn other<'a>(command: &'a [u8], whole: Tokens<'a>, arguments: Tokens<'a>, behind
             None => refuse(answer::BAD_LINE),
         },
         b"stats" => Request::Stats(arguments),
+        b"lru_crawler" if tokens.next() == Some(b"metadump") => match tokens.next() {
+            Some(_) => Request::MetaDump,
+            None => refused(answer::ERROR),
+        },
         b"version" => Request::Version,
         b"mn" => Request::MetaNoop,
         b"mg" | b"ms" | b"md" | b"ma" | b"me" => match Meta::parse(command[1], arguments, behind) {

@@ -59,6 +59,25 @@ pub fn preemptions() -> u64 {
     usage.ru_nivcsw.unsigned_abs()
 }
 
+/// The time that all threads of this process have used so far, in their own code and in the kernel's.
+///
+/// # Cost
+///
+/// A system call.
+#[must_use]
+pub fn time_used() -> [std::time::Duration; 2] {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes a whole `rusage`, of which any bytes are valid; zeroed before.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    [usage.ru_utime, usage.ru_stime].map(|time| {
+        let micros = u64::try_from(time.tv_sec * 1_000_000 + time.tv_usec).unwrap_or(0);
+        std::time::Duration::from_micros(micros)
+    })
+}
+
 /// Asks the kernel to end this process when the thread that started it ends, for any reason.
 ///
 /// # Errors
@@ -82,6 +101,14 @@ mod tests {
     fn a_socket_pair_is_connected_to_ourselves() {
         let (one, _two) = UnixStream::pair().unwrap();
         assert_eq!(uid_of_peer(&one).unwrap(), own_uid());
+    }
+
+    #[test]
+    fn a_process_that_computes_has_used_time() {
+        let [before, _] = time_used();
+        while time_used()[0] == before {
+            std::hint::spin_loop();
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod wire;
 mod kernel;
 pub(crate) mod xdp;
+mod place;
 mod sockets;
 mod tcp;
 mod packets;

@@ -18,11 +18,13 @@ use crate::bucket::{self, Bucket, Entry};
 use crate::config::{StoreConfig, StoreError, StoreOptions};
 use crate::hash::KeyHash;
 use crate::item;
+use crate::mode::Mode;
 use crate::probe::NoProbe;
 use crate::shape::KEY_BYTES_MAX;
-use crate::stripe::Event;
+use crate::stripe::{Event, SEGMENTS_MAX};
 use crate::writers::Writers;
 use nebula_sys::sync::{AtomicU64, Ordering};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The result of an adoption.
@@ -97,12 +99,12 @@ impl Store {
     /// Reconstructs the previous process's own memory. No other thread uses the store yet.
     fn mend(&self) -> Adopted {
         let mut adopted = Adopted::default();
-        self.index.adopt();
+        self.adopt_chains();
         self.log.adopt_head();
         let mut left = Vec::new();
         for home in self.index.homes() {
             adopted.released += u64::from(bucket::mend(home));
-            for bucket in self.index.chain(home) {
+            for bucket in self.chain(home) {
                 for (slot, entry) in bucket::entries(bucket).filter(|&(_, entry)| entry != Entry::EMPTY) {
                     let word = &bucket[slot];
                     match self.item_left(home, entry, word) {
@@ -128,6 +130,32 @@ impl Store {
         self.counters.add(Event::Inserted, left.len() as u64);
         adopted.items = left.len() as u64;
         adopted
+    }
+
+    /// Counts the buckets of chains; cuts a chain at a link that leads nowhere, or to a bucket of
+    /// another chain.
+    fn adopt_chains(&self) {
+        let segment_of = self.log.lines_left();
+        let (mut linked, mut extras_used, mut lines_used) = (HashSet::new(), 0, [0; SEGMENTS_MAX]);
+        for home in self.index.homes() {
+            let mut bucket = home;
+            while let Some(extra) = bucket::next_extra(bucket) {
+                let behind = extra.checked_sub(self.index.extra_buckets());
+                let segment = behind.map(|line| segment_of(line).filter(|_| self.mode == Mode::Cache));
+                let next = self.extra(extra).filter(|_| segment != Some(None) && linked.insert(extra));
+                let Some(next) = next else {
+                    bucket::cut(bucket);
+                    break;
+                };
+                match (segment.flatten(), behind) {
+                    (Some(segment), Some(line)) => self.log.note_line(&mut lines_used[segment], line),
+                    _ => extras_used = extras_used.max(extra + 1),
+                }
+                bucket = next;
+            }
+        }
+        self.index.adopt(extras_used);
+        self.log.adopt_given(&lines_used);
     }
 
     /// The item of an entry of `home`, if it is valid and complete. Notes its metadata.

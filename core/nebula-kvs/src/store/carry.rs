@@ -95,8 +95,11 @@ impl<P: Probe> Store<P> {
     /// The entry of the item at `position`, if it still leads there.
     fn entry_at<'a>(&'a self, home: &'a Bucket, hash: KeyHash, position: u64) -> Option<(&'a AtomicU64, Entry)> {
         let sought = Entry::new(hash.tag(), position).position();
-        let (slot, entry) = bucket::entries_with_tag(home, hash.tag()).find(|(_, entry)| entry.position() == sought)?;
-        Some((&home[slot], entry))
+        self.chain(home).find_map(|bucket| {
+            let mut entries = bucket::entries_with_tag(bucket, hash.tag());
+            let (slot, entry) = entries.find(|(_, entry)| entry.position() == sought)?;
+            Some((&bucket[slot], entry))
+        })
     }
 
     fn is_worth_keeping(&self, words: &[AtomicU64]) -> bool {

@@ -47,7 +47,7 @@ impl<P: Probe> Store<P> {
 
     fn drop_plain_of(&self, home: &Bucket) {
         let mut held = bucket::hold(home);
-        for bucket in self.index.chain(home) {
+        for bucket in self.chain(home) {
             for (slot, entry) in bucket::entries(bucket) {
                 let is_plain = entry != Entry::EMPTY
                     && self.log.pin(entry.position()).is_some_and(|pinned| !item::is_extended(pinned.words));

@@ -64,7 +64,7 @@ impl<P: Probe> Store<P> {
     fn copy_value(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<u64> {
         self.probe.touch(Structure::Bucket, 0..=0, Read);
         let window = self.window();
-        for bucket in self.index.chain(home) {
+        for bucket in self.chain(home) {
             for (slot, entry) in bucket::entries_with_tag(bucket, hash.tag()) {
                 let Some((header, item)) = self.item_if_key(window, entry, key) else { continue };
                 match header.value(item) {

@@ -73,7 +73,7 @@ impl<P: Probe> Store<P> {
     ) -> Option<(u64, Copied)> {
         self.probe.touch(Structure::Bucket, 0..=0, Read);
         let window = self.window();
-        for bucket in self.index.chain(home) {
+        for bucket in self.chain(home) {
             for (slot, entry) in bucket::entries_with_tag(bucket, hash.tag()) {
                 let Some((header, item)) = self.item_if_key(window, entry, key) else { continue };
                 let Some((value, meta)) = header.value_and_meta(item) else { continue };

@@ -5,7 +5,7 @@ use crate::bucket::{Entry, Held};
 use crate::hash::KeyHash;
 use crate::item::{self, Header};
 use crate::log::PinnedItem;
-use crate::meta::{Meta, Stamped};
+use crate::meta::Stamped;
 use crate::mode::Mode;
 use crate::probe::Probe;
 use nebula_sys::sync::AtomicU64;
@@ -67,11 +67,7 @@ impl<P: Probe> Store<P> {
     /// The metadata of an item; an item without any belongs to every generation.
     pub(super) fn stamped(&self, header: Header, meta: Option<&[AtomicU64]>) -> Stamped {
         let value_bytes = header.shape().value_bytes;
-        let plain = || Stamped {
-            meta: Meta { value_bytes: u32::try_from(value_bytes).unwrap_or(u32::MAX), ..Meta::default() },
-            generation: self.state.generation(),
-        };
-        meta.map_or_else(plain, |words| Stamped::load(words, value_bytes))
+        meta.map_or_else(|| self.plain(value_bytes), |words| Stamped::load(words, value_bytes))
     }
 
     #[inline]

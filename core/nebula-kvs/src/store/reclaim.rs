@@ -42,7 +42,7 @@ impl<P: Probe> Store<P> {
     fn reclaim_of(&self, home: &Bucket, now: u32) -> u64 {
         let mut held = bucket::hold(home);
         let mut reclaimed = 0;
-        for bucket in self.index.chain(home) {
+        for bucket in self.chain(home) {
             for (slot, entry) in bucket::entries(bucket) {
                 if entry != Entry::EMPTY && self.is_dead(entry, now) {
                     self.remove(&mut held, &bucket[slot], entry);

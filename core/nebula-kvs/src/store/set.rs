@@ -2,13 +2,13 @@
 
 use super::Store;
 use super::put::Put;
-use crate::bucket::{self, Entry, Held};
+use crate::bucket::{self, Bucket, Entry, Held};
 use crate::hash::KeyHash;
 use crate::item;
 use crate::meta::Stamped;
 use crate::mode::Mode;
 use crate::probe::Probe;
-use crate::shape::{KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX};
+use crate::shape::{KEY_BYTES_MAX, Shape};
 use crate::stripe::Event;
 use crate::touch::Access::Write;
 use crate::touch::{Structure, blocks};
@@ -36,11 +36,13 @@ pub enum SetError {
         /// The key's length in bytes.
         got: usize,
     },
-    /// A value over 1 MiB − 1.
-    #[error("value of {got} bytes exceeds {VALUE_BYTES_MAX}")]
+    /// A value longer than the store takes.
+    #[error("value of {got} bytes exceeds {max}")]
     ValueBytes {
         /// The value's length in bytes.
         got: usize,
+        /// The most that the store takes.
+        max: usize,
     },
     /// An item that does not fit even an empty log: in [`Mode::Cache`] it must fit into a segment.
     #[error("item of {got} bytes exceeds the {max} bytes that fit this store's log; make the log larger")]
@@ -120,8 +122,8 @@ impl<P: Probe> Store<P> {
         let (got, max) = (shape.words() * 8, self.log.item_bytes_max());
         if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
             Err(SetError::KeyBytes { got: key.len() })
-        } else if value.len() > VALUE_BYTES_MAX {
-            Err(SetError::ValueBytes { got: value.len() })
+        } else if value.len() > self.value_bytes_max {
+            Err(SetError::ValueBytes { got: value.len(), max: self.value_bytes_max })
         } else if got > max {
             Err(SetError::ItemBytes { got, max })
         } else {
@@ -151,7 +153,7 @@ impl<P: Probe> Store<P> {
     #[inline]
     pub(super) fn find<'a>(&'a self, held: &Held<'a>, hash: KeyHash, key: &[u8]) -> Option<Found<'a>> {
         let window = self.window();
-        for bucket in self.index.chain(held.home()) {
+        for bucket in self.chain(held.home()) {
             for (slot, entry) in bucket::entries_with_tag(bucket, hash.tag()) {
                 if self.item_if_key(window, entry, key).is_none() {
                     continue;
@@ -232,8 +234,8 @@ impl<P: Probe> Store<P> {
         Ok(SetOutcome::Inserted)
     }
 
-    /// The slot for one more entry: an empty one, or one whose item is gone; otherwise the oldest
-    /// in a cache, or an unused extra bucket.
+    /// The slot for one more entry: an empty one, or one whose item is gone; otherwise one of an
+    /// unused extra bucket, or in a cache that has none the oldest.
     ///
     /// Departs: MICA replaces an entry with the same tag before it uses an empty one, because that
     /// entry is likely stale; here staleness is checked.
@@ -241,20 +243,25 @@ impl<P: Probe> Store<P> {
     pub(super) fn place<'a>(&'a self, held: &mut Held<'a>) -> Option<&'a AtomicU64> {
         let window = self.window();
         let is_free = |entry: Entry| entry == Entry::EMPTY || !window.contains(entry.position());
-        for bucket in self.index.chain(held.home()) {
+        for bucket in self.chain(held.home()) {
             if let Some((slot, _)) = bucket::entries(bucket).find(|&(_, entry)| is_free(entry)) {
                 return Some(&bucket[slot]);
             }
         }
-        match self.mode {
-            Mode::Store => self.index.extend(held).map(|fresh| &fresh[1]),
-            Mode::Cache => {
-                // If reads are noted, unread entries go first; otherwise all count as read.
-                let order = |entry: Entry| (entry.reads(), window.age_order(entry.position()));
-                let oldest = bucket::entries(held.home()).min_by_key(|&(_, entry)| order(entry));
-                oldest.map(|(slot, _)| &held.home()[slot])
-            }
+        self.place_in_full(held)
+    }
+
+    /// The slot in a bucket whose chain is full.
+    fn place_in_full<'a>(&'a self, held: &mut Held<'a>) -> Option<&'a AtomicU64> {
+        if let Some(fresh) = self.extend(held) {
+            return Some(&fresh[1]);
         }
+        let window = self.window();
+        // If reads are noted, unread entries go first; otherwise all count as read.
+        let order = |entry: Entry| (entry.reads(), window.age_order(entry.position()));
+        let of = |bucket: &'a Bucket| bucket::entries(bucket).map(move |(slot, entry)| (&bucket[slot], entry));
+        let entries = self.chain(held.home()).flat_map(of).filter(|_| self.mode == Mode::Cache);
+        entries.min_by_key(|&(_, entry)| order(entry)).map(|(word, _)| word)
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use crate::index_of::index_of;
 use crate::{
-    Mode, NoProbe, Store, StoreConfig, StoreError, StoreOptions,
+    NoProbe, Store, StoreConfig, StoreError, StoreOptions,
     index::Index,
     log::{Cut, Log},
     remote::{INDEX_AT, RemoteMap},
@@ -31,8 +31,7 @@ impl Store {
         let regions = [State::try_new()?, part("index", INDEX_AT, index_words)?, part("log", log_at, log_words)?];
         let store = Self::of(regions, &config, options, Writers::Many, None, NoProbe);
         let log = (log_at, cut.log_bytes() as u64);
-        let has_head = config.mode == Mode::Cache;
-        let map = RemoteMap::new(Index::buckets_of(&config), log, store.log.lap_bits(), has_head);
+        let map = RemoteMap::new(Index::buckets_of(&config), log, store.log.lap_bits(), config.mode);
         window::store(memory.words(), 0, &map.encode());
         Ok((store, memory))
     }

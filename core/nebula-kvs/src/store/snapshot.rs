@@ -2,12 +2,11 @@
 
 use super::Store;
 use super::set::SetError;
-use crate::bucket::{self, Bucket, Entry};
+use crate::bucket::Bucket;
 use crate::hash::KeyHash;
 use crate::item;
 use crate::meta::Stamped;
 use crate::probe::Probe;
-use crate::shape::KEY_BYTES_MAX;
 use crate::snapshot::{self, Kept, Snapshot, SnapshotError, Writer};
 use nebula_sys::copy;
 use std::io::{Read, Write};
@@ -46,21 +45,14 @@ impl<P: Probe> Store<P> {
     }
 
     fn snapshot_of(&self, home: &Bucket, writer: &mut Writer<impl Write>) {
-        let held = bucket::hold(home);
-        for bucket in self.index.chain(home) {
-            for (_, entry) in bucket::entries(bucket).filter(|&(_, entry)| entry != Entry::EMPTY) {
-                let Some(pinned) = self.log.pin(entry.position()) else { continue };
-                let mut key = [0; KEY_BYTES_MAX];
-                let Some((_, key)) = item::key_of(pinned.words, &mut key) else { continue };
-                let Some((value, value_bytes)) = item::value(pinned.words) else { continue };
-                let stamped = item::stamped(pinned.words);
-                if stamped.is_none_or(|stamped| self.is_live(&stamped, self.state.clock())) {
-                    let words = stamped.map(|stamped| Stamped { generation: 0, ..stamped }.words());
-                    writer.add(key, words, value_bytes, |room| copy::load_bytes(value, room));
-                }
+        self.each_of(home, |words, key| {
+            let Some((value, value_bytes)) = item::value(words) else { return };
+            let stamped = item::stamped(words);
+            if stamped.is_none_or(|stamped| self.is_live(&stamped, self.state.clock())) {
+                let words = stamped.map(|stamped| Stamped { generation: 0, ..stamped }.words());
+                writer.add(key, words, value_bytes, |room| copy::load_bytes(value, room));
             }
-        }
-        drop(held);
+        });
     }
 
     /// Stores the items of a snapshot, in place of those with the same keys, without those that

@@ -25,7 +25,7 @@ pub(crate) fn store(mode: Mode) -> Store {
 
 pub(crate) fn keeping() -> Store {
     let config = StoreConfig { buckets: 4, log_bytes: 256, mode: Mode::Cache, extra_buckets: 1, pages: Pages::Base };
-    let options = StoreOptions { eviction: Eviction::Unread, hash_of: hash };
+    let options = StoreOptions { eviction: Eviction::Unread, hash_of: hash, ..StoreOptions::default() };
     Store::try_with(config, options).expect("a tiny store")
 }
 

@@ -33,7 +33,8 @@ impl Tiny {
     }
 
     pub(crate) fn store(&self) -> Store {
-        let options = StoreOptions { eviction: self.eviction, hash_of: |key| hash(key[0] - 1) };
+        let options =
+            StoreOptions { eviction: self.eviction, hash_of: |key| hash(key[0] - 1), ..StoreOptions::default() };
         Store::try_with(self.config(), options).expect("a tiny store")
     }
 

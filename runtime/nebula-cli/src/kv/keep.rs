@@ -44,8 +44,14 @@ type Kept = (Store, Option<Arc<SharedMemory>>);
 impl KeepArgs {
     /// Creates the store: in its own memory, in the `--adopt` file, or where `is_shared` in memory
     /// that others may read. Loads the snapshot if one is named.
-    pub(super) fn begin(&self, config: StoreConfig, now: u32, is_shared: bool) -> Result<Kept, Failure> {
-        let (store, memory) = self.store(config, is_shared)?;
+    pub(super) fn begin(
+        &self,
+        config: StoreConfig,
+        options: StoreOptions,
+        now: u32,
+        is_shared: bool,
+    ) -> Result<Kept, Failure> {
+        let (store, memory) = self.store(config, options, is_shared)?;
         if let Some(path) = &self.load {
             let loaded = store.load(BufReader::new(open(path)?), now).map_err(|error| named(path, &error))?;
             tracing::info!("loaded {} items from {}; {} had expired", loaded.items, path.display(), loaded.expired);
@@ -67,8 +73,7 @@ impl KeepArgs {
         }
     }
 
-    fn store(&self, config: StoreConfig, is_shared: bool) -> Result<Kept, Failure> {
-        let options = StoreOptions { eviction: self.eviction(), ..StoreOptions::default() };
+    fn store(&self, config: StoreConfig, options: StoreOptions, is_shared: bool) -> Result<Kept, Failure> {
         if is_shared {
             let (store, memory) = Store::try_shared(config, options).or_fail()?;
             return Ok((store, Some(memory)));

@@ -1,6 +1,7 @@
 //! The store for memcached's clients.
 
 mod bounds;
+mod dump;
 mod framing;
 mod get;
 mod meta;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use nebula::{Endpoint, Region};
-use nebula_kvs::{Eviction, Mode, Store, StoreConfig, StoreOptions};
+use nebula_kvs::{Mode, Store, StoreConfig, StoreOptions};
 
 use crate::flags;
 use crate::memory;
@@ -45,6 +45,11 @@ impl Part {
 }
 
 impl Quota {
+    /// Whether its clients are memcached's.
+    pub(super) fn has_memcached(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Tcp(_) | Endpoint::Unix(_))
+    }
+
     /// The sizes of the tenant's store.
     pub(super) fn config(&self, value_bytes: u32, mode: Mode) -> Result<StoreConfig, Failure> {
         memory::config_within(self.bytes, value_bytes, mode).map_err(|failure| match failure.line() {
@@ -53,9 +58,8 @@ impl Quota {
         })
     }
 
-    pub(super) fn part(&self, value_bytes: u32, mode: Mode, eviction: Eviction) -> Result<Part, Failure> {
+    pub(super) fn part(&self, value_bytes: u32, mode: Mode, options: StoreOptions) -> Result<Part, Failure> {
         let config = self.config(value_bytes, mode)?;
-        let options = StoreOptions { eviction, ..StoreOptions::default() };
         Ok(Part::of(Store::try_with(config, options).or_fail()?, &config))
     }
 }
@@ -72,7 +76,7 @@ pub(super) fn left_of(memory: u64, quotas: &[Quota]) -> Result<u64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula_kvs::{Put, PutOutcome, SetError};
+    use nebula_kvs::{Eviction, Put, PutOutcome, SetError};
 
     fn quota(text: &str) -> Quota {
         text.parse().unwrap()
@@ -132,7 +136,7 @@ mod tests {
             for eviction in [Eviction::Oldest, Eviction::Unread] {
                 let part = |name: &str| {
                     let quota = Quota { endpoint: Endpoint::Shm(name.to_owned()), bytes };
-                    quota.part(256, mode, eviction).unwrap()
+                    quota.part(512, mode, StoreOptions { eviction, ..StoreOptions::default() }).unwrap()
                 };
                 let (alone, ann, bob) = (part("alone"), part("ann"), part("bob"));
                 assert!([&alone, &ann, &bob].iter().all(|part| part.bytes <= bytes));

@@ -28,7 +28,7 @@ pub(super) fn start(
     let own = args.own_endpoint().map(|endpoint| serve_own(args, &endpoint, keys, times, common));
     let memcached = args.memcached.iter().map(|endpoint| serve_memcached(args, endpoint, common));
     let tenants = args.quotas.iter().zip(parts).map(|(quota, part)| match quota.endpoint {
-        Endpoint::Tcp(_) => serve_memcached(args, &quota.endpoint, part),
+        _ if quota.has_memcached() => serve_memcached(args, &quota.endpoint, part),
         _ => serve_own(args, &quota.endpoint, keys, times, part),
     });
     own.into_iter().chain(memcached).chain(tenants).collect()
@@ -43,7 +43,7 @@ pub(super) fn check(args: &Args, keys: &Keys) -> Result<(), Failure> {
     own.iter().try_for_each(|endpoint| own_server(args, endpoint, keys)?.check().or_fail())?;
     args.memcached.iter().try_for_each(|endpoint| memcached_server(args, endpoint)?.0.check().or_fail())?;
     args.quotas.iter().try_for_each(|quota| match quota.endpoint {
-        Endpoint::Tcp(_) => memcached_server(args, &quota.endpoint)?.0.check().or_fail(),
+        _ if quota.has_memcached() => memcached_server(args, &quota.endpoint)?.0.check().or_fail(),
         _ => own_server(args, &quota.endpoint, keys)?.check().or_fail(),
     })
 }
@@ -72,7 +72,7 @@ fn serve_own(
     times: Option<&Arc<ServiceTimes>>,
     part: &Part,
 ) -> Result<RunningServer, Failure> {
-    let service = KvService::new(part.store.clone(), KEY_BYTES + args.value_bytes as usize);
+    let service = KvService::new(part.store.clone(), KEY_BYTES + args.value_bytes() as usize);
     let service = service.working(args.work).timed(times.cloned());
     let server = own_server(args, endpoint, keys)?;
     let readable = part.readable.iter();
@@ -88,7 +88,7 @@ pub(super) fn start_partitioned(
 ) -> Result<RunningServer, Failure> {
     let (server, workers) = partitioned_server(args, keys)?;
     let partitions = partitioned::divide(store_config, access, workers).or_fail()?;
-    partitioned::serve(server, partitions, KEY_BYTES + args.value_bytes as usize)
+    partitioned::serve(server, partitions, KEY_BYTES + args.value_bytes() as usize)
 }
 
 /// The server and the number of its workers.

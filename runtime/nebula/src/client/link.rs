@@ -74,6 +74,7 @@ impl Link {
                 return Ok(Self::Shm(ShmClient::connect(name, config, rest == Rest::Sleeps)?));
             }
             Endpoint::Packets(_) => return Err(ConnectError::PacketsOnly { endpoint: endpoint.to_string() }),
+            Endpoint::Unix(_) => return Err(ConnectError::OthersProtocol { endpoint: endpoint.to_string() }),
             Endpoint::Udp(server) | Endpoint::Tcp(server) => server,
             Endpoint::Xdp(ref address) => {
                 let lacks_server = || ConnectError::XdpPeer { endpoint: endpoint.to_string() };

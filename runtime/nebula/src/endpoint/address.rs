@@ -1,8 +1,9 @@
-//! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT` or
+//! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT`, `unix:PATH` or
 //! `xdp://INTERFACE:PORT`.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// The address of a server.
@@ -11,7 +12,8 @@ use std::str::FromStr;
 /// letters, digits, `-`, `_` or `.`. `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6
 /// address in brackets; a server with port 0 gets a free one. `tcp://ADDRESS:PORT` is TCP, for
 /// networks that block UDP, and for servers that speak [other protocols](crate::Framing), to which
-/// no [`Client`](crate::Client) connects.
+/// no [`Client`](crate::Client) connects. `unix:PATH` is a Unix socket at that path, for such servers
+/// alone.
 ///
 /// # Examples
 ///
@@ -31,6 +33,8 @@ pub enum Endpoint {
     Udp(SocketAddr),
     /// TCP at this address.
     Tcp(SocketAddr),
+    /// A Unix socket at this path.
+    Unix(PathBuf),
     /// UDP on a network interface, past the kernel's network stack.
     Xdp(XdpAddress),
     /// Packets that pass through a server between these two interfaces. No client connects to it,
@@ -96,6 +100,9 @@ pub enum EndpointError {
         "endpoint {0:?}: expected xdp://INTERFACE:PORT to serve, or xdp://INTERFACE/ADDRESS:PORT to connect, such as xdp://eth0/10.0.0.1:7400"
     )]
     Xdp(String),
+    /// There is no path, or a longer one than a socket may have.
+    #[error("endpoint {0:?}: expected unix:PATH, with a path of 1 to 107 bytes")]
+    Path(String),
     /// The name is empty, too long or holds other characters.
     #[error("endpoint {0:?}: the name must be 1 to 64 letters, digits, '-', '_' or '.'")]
     Name(String),
@@ -112,6 +119,8 @@ pub enum EndpointError {
 
 /// Bytes: with the prefix it still fits a Unix socket's 108 bytes.
 const NAME_BYTES_MAX: usize = 64;
+/// Linux's bound, without the zero behind it.
+const PATH_BYTES_MAX: usize = 107;
 
 impl FromStr for Endpoint {
     type Err = EndpointError;
@@ -122,6 +131,10 @@ impl FromStr for Endpoint {
         }
         if let Some(address) = text.strip_prefix("tcp://") {
             return address.parse().map(Self::Tcp).map_err(|_| EndpointError::Address(text.to_owned()));
+        }
+        if let Some(path) = text.strip_prefix("unix:") {
+            let is_path = (1..=PATH_BYTES_MAX).contains(&path.len()) && !path.contains('\0');
+            return is_path.then(|| Self::Unix(path.into())).ok_or_else(|| EndpointError::Path(text.to_owned()));
         }
         if let Some(address) = text.strip_prefix("xdp://") {
             return XdpAddress::read(address).map(Self::Xdp).ok_or_else(|| EndpointError::Xdp(text.to_owned()));
@@ -141,6 +154,7 @@ impl fmt::Display for Endpoint {
             Self::Shm(name) => write!(f, "shm://{name}"),
             Self::Udp(address) => write!(f, "udp://{address}"),
             Self::Tcp(address) => write!(f, "tcp://{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Xdp(address) => write!(f, "xdp://{address}"),
             Self::Packets([inside, outside]) => write!(f, "packets://{inside},{outside}"),
         }
@@ -188,7 +202,8 @@ mod tests {
     #[test]
     fn what_is_no_endpoint_is_said_in_one_line() {
         let long = format!("shm://{}", "x".repeat(65));
-        let bad = ["", "kv", "tcp://kv", "shm://", "shm://a b", "shm://a/b", &long];
+        let long_path = format!("unix:/{}", "x".repeat(107));
+        let bad = ["", "kv", "tcp://kv", "unix:", &long_path, "shm://", "shm://a b", "shm://a/b", &long];
         for bad in
             bad.into_iter().chain(["udp://", "udp://localhost", "udp://1.2.3.4", "udp://::1:7", "udp://1.2.3.4:70000"])
         {

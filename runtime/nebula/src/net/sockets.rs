@@ -1,12 +1,17 @@
-//! A listening TCP socket, and the events of all its connections by one system call.
+//! A listening TCP or Unix socket, and the events of all its connections by one system call.
 
+use super::place::Place;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, accept_with, bind, getsockname, listen, socket_with, sockopt,
+};
 use std::fs::File;
 use std::io::{ErrorKind, Result, Write};
 use std::mem::MaybeUninit;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 const BACKLOG: i32 = 4096;
@@ -24,10 +29,24 @@ pub(crate) struct News {
     pub(crate) may_send: bool,
 }
 
+/// A listening socket and, if it has one, its file, which all engines of a server hold.
+#[derive(Debug)]
+struct Listener {
+    socket: OwnedFd,
+    _place: Option<Arc<Place>>,
+}
+
+impl Listener {
+    /// A Unix socket behaves like a TCP socket but for options of TCP.
+    fn accept(&self) -> Result<TcpStream> {
+        Ok(TcpStream::from(accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?))
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Sockets {
     /// `None` after [`stop_listening`](Self::stop_listening): the address is then free.
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     epoll: OwnedFd,
     /// Events that were received and not processed.
     events: Vec<(u64, EventFlags)>,
@@ -48,10 +67,22 @@ impl Sockets {
         }
         bind(&socket, &address)?;
         listen(&socket, BACKLOG)?;
+        Self::over(Listener { socket, _place: None })
+    }
+
+    /// Several engines that accept from one socket at `path`.
+    pub(crate) fn listen_at(path: &Path, engines: u16) -> Result<Vec<Self>> {
+        let (socket, place) = Place::bind(path)?;
+        listen(&socket, BACKLOG)?;
+        let place = Some(Arc::new(place));
+        (0..engines).map(|_| Self::over(Listener { socket: socket.try_clone()?, _place: place.clone() })).collect()
+    }
+
+    fn over(listener: Listener) -> Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &socket, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        epoll::add(&epoll, &listener.socket, EventData::new_u64(LISTENER), EventFlags::IN)?;
         Ok(Self {
-            listener: Some(TcpListener::from(socket)),
+            listener: Some(listener),
             epoll,
             events: Vec::with_capacity(EVENTS),
             may_accept: false,
@@ -73,7 +104,8 @@ impl Sockets {
     }
 
     pub(crate) fn local(&self) -> Result<SocketAddr> {
-        self.listener.as_ref().map_or_else(|| Err(ErrorKind::NotConnected.into()), TcpListener::local_addr)
+        let Some(listener) = &self.listener else { return Err(ErrorKind::NotConnected.into()) };
+        Ok(SocketAddr::try_from(getsockname(&listener.socket)?)?)
     }
 
     /// Reports events to `visit`, at most some hundred.
@@ -131,7 +163,7 @@ impl Sockets {
         for _ in 0..ACCEPTED_PER_TURN {
             let Some(listener) = &self.listener else { return };
             match listener.accept() {
-                Ok((stream, _)) => {
+                Ok(stream) => {
                     if let Err(stream) = add(self, stream) {
                         tell(&stream, crowded);
                     }
@@ -147,7 +179,7 @@ impl Sockets {
     #[cold]
     fn turn_one_away(&mut self, crowded: &[u8]) {
         self.reserve = None;
-        if let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) {
+        if let Some(Ok(stream)) = self.listener.as_ref().map(Listener::accept) {
             tell(&stream, crowded);
         }
         self.reserve = File::open("/dev/null").ok();
@@ -161,7 +193,8 @@ impl Sockets {
     /// Reports the events of `stream` from now on, under the number `id`.
     pub(crate) fn watch(&self, stream: &TcpStream, id: u32) -> Result<()> {
         stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
+        // A Unix socket delays nothing and has no such option.
+        let _ = stream.set_nodelay(true);
         // Edge-triggered: no system call is needed between two requests.
         let events = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         Ok(epoll::add(&self.epoll, stream.as_fd(), EventData::new_u64(id.into()), events)?)

@@ -106,7 +106,7 @@ impl Pool {
         let has_hosts = match endpoint {
             Endpoint::Udp(_) | Endpoint::Xdp(_) => true,
             Endpoint::Tcp(_) => !others,
-            Endpoint::Shm(_) | Endpoint::Packets(_) => false,
+            Endpoint::Shm(_) | Endpoint::Unix(_) | Endpoint::Packets(_) => false,
         };
         let sources = if has_hosts { SOURCES } else { config.sources() };
         let (tenants, threads) = (tenant::weights(&config.tenants), config.threads_of_pool());

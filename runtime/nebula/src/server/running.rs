@@ -338,11 +338,12 @@ fn check_address(endpoint: &Endpoint, is_framed: bool, config: &ServerConfig) ->
             Err(ServeError::Insecure { endpoint })
         }
         Endpoint::Udp(_) | Endpoint::Tcp(_) => Ok(()),
+        Endpoint::Unix(_) if is_framed => Ok(()),
         _ if is_framed => Err(ServeError::Framing { endpoint }),
         Endpoint::Xdp(address) if address.server.is_some() => Err(ServeError::XdpPeer { endpoint }),
         Endpoint::Xdp(_) if !is_closed => Err(ServeError::Insecure { endpoint }),
         Endpoint::Xdp(_) if config.parts() > 1 => Err(ServeError::EnginesOverOneWire { engines: config.parts() }),
-        Endpoint::Shm(_) | Endpoint::Xdp(_) | Endpoint::Packets(_) => Ok(()),
+        Endpoint::Shm(_) | Endpoint::Xdp(_) | Endpoint::Packets(_) | Endpoint::Unix(_) => Ok(()),
     }
 }
 
@@ -355,7 +356,7 @@ fn fit(endpoint: &Endpoint, is_framed: bool, config: &mut ServerConfig) -> Resul
             return Err(ServeError::Mtu { got: config.mtu_bytes });
         }
         Endpoint::Shm(_) => config.mtu_bytes = mtu_for(config.mtu_bytes),
-        Endpoint::Packets(_) => {}
+        Endpoint::Packets(_) | Endpoint::Unix(_) => {}
         _ if config.packet_bytes == 0 || !config.packet_bytes.is_multiple_of(64) => {
             return Err(ServeError::Mtu { got: config.packet_bytes });
         }
@@ -388,6 +389,7 @@ pub(super) fn open(
         }
         Endpoint::Xdp(address) => open_xdp(address, config),
         Endpoint::Packets(_) => Err(ServeError::PacketsNotAsked { endpoint }),
+        Endpoint::Unix(_) => Err(ServeError::NoFraming { endpoint }),
     }
 }
 
@@ -476,7 +478,7 @@ fn open_udp(
     let endpoint = match asked {
         Endpoint::Tcp(_) => Endpoint::Tcp(local),
         Endpoint::Xdp(address) => Endpoint::Xdp(XdpAddress { port: local.port(), ..address.clone() }),
-        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Packets(_) => Endpoint::Udp(local),
+        _ => Endpoint::Udp(local),
     };
     fit(&endpoint, false, &mut config)?;
     let parts = part(&config, UdpPort::SOURCES)?;
@@ -507,13 +509,15 @@ fn open_stream(
     mut config: ServerConfig,
     time: &Time,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let (Endpoint::Tcp(address) | Endpoint::Udp(address)) = endpoint else {
-        return Err(ServeError::Framing { endpoint });
-    };
     fit(&endpoint, true, &mut config)?;
     let parts = part(&config, StreamPort::SOURCES)?;
-    let ears = claim(&endpoint, || listen(&endpoint, address, config.parts()))?;
-    let local = ears.first().map_or(Ok(address), Ears::local)?;
+    let ears = claim(&endpoint, || listen(&endpoint, config.parts()))?;
+    let local = |ears: &[Ears]| ears[0].local();
+    let endpoint = match endpoint {
+        Endpoint::Udp(_) => Endpoint::Udp(local(&ears)?),
+        Endpoint::Tcp(_) => Endpoint::Tcp(local(&ears)?),
+        endpoint => endpoint,
+    };
     let keeps_order =
         config.kind() == Kind::Inline && !matches!(config.policy, Policy::Preemptive(_)) && config.laters() == 0;
     let ports = ears.into_iter().map(|ears| {
@@ -521,15 +525,17 @@ fn open_stream(
         StreamPort::new(ears, framing.clone(), config.clients_max.into(), reply_bytes_max, keeps_order)
     });
     let ports = ports.collect();
-    let endpoint = if matches!(endpoint, Endpoint::Udp(_)) { Endpoint::Udp(local) } else { Endpoint::Tcp(local) };
     assemble(parts, Ground::new(endpoint, &config, time)?, ports)
 }
 
-fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Result<Vec<Ears>> {
-    if let Endpoint::Udp(_) = endpoint {
-        return Ok(bind(address, engines, None)?.into_iter().map(Ears::Datagrams).collect());
-    }
-    Ok(Sockets::listen_group(address, engines)?.into_iter().map(Ears::Stream).collect())
+fn listen(endpoint: &Endpoint, engines: u16) -> std::io::Result<Vec<Ears>> {
+    let sockets = match endpoint {
+        &Endpoint::Udp(address) => return Ok(bind(address, engines, None)?.into_iter().map(Ears::Datagrams).collect()),
+        &Endpoint::Tcp(address) => Sockets::listen_group(address, engines)?,
+        Endpoint::Unix(path) => Sockets::listen_at(path, engines)?,
+        _ => return Err(std::io::ErrorKind::Unsupported.into()),
+    };
+    Ok(sockets.into_iter().map(Ears::Stream).collect())
 }
 
 pub(super) struct Ground {

@@ -45,6 +45,14 @@ pub struct Status {
     /// Clients connected. Over `udp://`, where the server keeps no state for clients: handshakes so
     /// far.
     pub clients: u64,
+    /// Over a [byte stream](crate::Framing): connections accepted so far.
+    pub connections: u64,
+    /// The same of those that were closed for lack of room.
+    pub connections_refused: u64,
+    /// Bytes that such clients have sent, in datagrams too.
+    pub bytes_read: u64,
+    /// Bytes that were sent to them.
+    pub bytes_written: u64,
     /// Violations of the protocol. Over `shm://` the client is disconnected.
     pub violations: u64,
     /// Under `work-stealing`: RPCs served by another worker than the one they were dispatched to.

@@ -119,7 +119,7 @@ impl Total {
 
 impl Status {
     /// The words of an engine, but for [`Layout::WORD`], [`GAPS_WORD`] and [`ASLEEP_WORD`].
-    pub(super) fn words(&mut self) -> [(usize, Total, &mut dyn Counted); 47] {
+    pub(super) fn words(&mut self) -> [(usize, Total, &mut dyn Counted); 51] {
         use Total::{Max, Min, Sum};
         [
             (0, Sum, &mut self.packets),
@@ -169,6 +169,10 @@ impl Status {
             (46, Sum, &mut self.migrations_hill),
             (47, Sum, &mut self.migrations_valley),
             (48, Sum, &mut self.migrations_pairing),
+            (50, Sum, &mut self.connections),
+            (51, Sum, &mut self.connections_refused),
+            (52, Sum, &mut self.bytes_read),
+            (53, Sum, &mut self.bytes_written),
         ]
     }
 }

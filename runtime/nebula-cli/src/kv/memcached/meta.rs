@@ -117,15 +117,16 @@ impl MemcachedService {
         }
         self.counters.add(Count::Set, 1);
         let Some(value) = meta.value.filter(|value| fits(key.len(), value.len())) else {
-            self.store.delete(hash, key);
-            return out.extend_from_slice(answer::TOO_LARGE);
+            return out.extend_from_slice(self.too_large(hash, key));
         };
         let (code, cas): (&[u8], _) = match self.put(meta, (hash, key), value, now) {
             Ok(PutOutcome::Stored { cas }) => (b"HD", cas),
             Ok(PutOutcome::NotStored) => (b"NS", 0),
             Ok(PutOutcome::Exists) => (b"EX", 0),
             Ok(PutOutcome::NotFound) => (b"NF", 0),
-            Err(SetError::ItemBytes { .. }) => return out.extend_from_slice(answer::TOO_LARGE),
+            Err(SetError::ItemBytes { .. } | SetError::ValueBytes { .. }) => {
+                return out.extend_from_slice(self.too_large(hash, key));
+            }
             Err(_) => return out.extend_from_slice(answer::NO_MEMORY),
         };
         if code == b"HD" && meta.is_quiet {

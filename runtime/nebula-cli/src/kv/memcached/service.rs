@@ -41,6 +41,11 @@ impl MemcachedService {
         time::expires(exptime, now, unix_now)
     }
 
+    fn told(&self) -> Told<'_> {
+        let Self { store, seconds, counters, facts } = self;
+        Told { counters, facts, store, seconds }
+    }
+
     #[inline]
     fn answer(&self, request: &[u8], now: u32, out: &mut Vec<u8>) {
         match Request::parse(request) {
@@ -62,10 +67,8 @@ impl MemcachedService {
                 }
                 return;
             }
-            Request::Stats(about) => {
-                let Self { store, seconds, counters, facts } = self;
-                return Told { counters, facts, store, seconds }.stats(about, out);
-            }
+            Request::Stats(about) => return self.told().stats(about, now, out),
+            Request::MetaDump => return self.told().meta_dump(now, out),
             Request::Version => {
                 out.extend_from_slice(format!("VERSION {VERSION}\r\n").as_bytes());
                 return;
@@ -127,9 +130,7 @@ impl MemcachedService {
         self.counters.add(Count::Set, 1);
         let hash = Store::hash(key);
         let Some(value) = value.filter(|value| fits(key.len(), value.len())) else {
-            // Otherwise readers would take the old value for the new one.
-            self.store.delete(hash, key);
-            return answer::TOO_LARGE;
+            return self.too_large(hash, key);
         };
         let outcome = match verb {
             Verb::Append | Verb::Prepend => {
@@ -151,9 +152,15 @@ impl MemcachedService {
             Ok(PutOutcome::NotStored) => answer::NOT_STORED,
             Ok(PutOutcome::Exists) => answer::EXISTS,
             Ok(PutOutcome::NotFound) => answer::NOT_FOUND,
-            Err(SetError::ItemBytes { .. }) => answer::TOO_LARGE,
+            Err(SetError::ItemBytes { .. } | SetError::ValueBytes { .. }) => self.too_large(hash, key),
             Err(_) => answer::NO_MEMORY,
         }
+    }
+
+    pub(super) fn too_large(&self, hash: KeyHash, key: &[u8]) -> &'static [u8] {
+        // Otherwise readers would take the old value for the new one.
+        self.store.delete(hash, key);
+        answer::TOO_LARGE
     }
 
     /// Appends or prepends to a value; stores nothing if the result would be too long.
@@ -169,7 +176,10 @@ impl MemcachedService {
         if !fits(key.len(), value.len() + before) {
             return Ok(PutOutcome::NotStored);
         }
-        self.store.concat(hash, key, value, end, cas, now)
+        match self.store.concat(hash, key, value, end, cas, now) {
+            Err(SetError::ValueBytes { .. }) => Ok(PutOutcome::NotStored),
+            outcome => outcome,
+        }
     }
 
     fn count_cas(&self, outcome: &Result<PutOutcome, SetError>) {

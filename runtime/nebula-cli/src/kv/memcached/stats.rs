@@ -6,6 +6,7 @@ use nebula::StatusReader;
 use nebula_kvs::Store;
 use nebula_memcached::answer;
 use nebula_memcached::request::Tokens;
+use nebula_sys::process::time_used;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -71,6 +72,22 @@ impl Counters {
     }
 }
 
+/// What does not happen here, or is not known: an overwritten item leaves nothing to tell by
+/// whether it was ever read.
+const ALWAYS_ZERO: [&str; 11] = [
+    "listen_disabled_num",
+    "time_in_listen_disabled_us",
+    "conn_yields",
+    "hash_is_expanding",
+    "slab_reassign_running",
+    "slabs_moved",
+    "lru_crawler_running",
+    "malloc_fails",
+    "expired_unfetched",
+    "evicted_unfetched",
+    "evicted_active",
+];
+
 pub(super) struct Told<'a> {
     pub(super) counters: &'a Counters,
     pub(super) facts: &'a Facts,
@@ -79,7 +96,7 @@ pub(super) struct Told<'a> {
 }
 
 impl Told<'_> {
-    pub(super) fn stats(&self, mut about: Tokens<'_>, out: &mut Vec<u8>) {
+    pub(super) fn stats(&self, mut about: Tokens<'_>, now: u32, out: &mut Vec<u8>) {
         match about.next() {
             None => self.general(out),
             Some(b"settings") => self.settings(out),
@@ -87,6 +104,7 @@ impl Told<'_> {
             Some(b"slabs") => self.slabs(out),
             Some(b"sizes") => line(out, "sizes_status", "disabled"),
             Some(b"conns") => {}
+            Some(b"cachedump") => return self.cache_dump(about, now, out),
             Some(b"reset") => {
                 self.counters.reset();
                 return out.extend_from_slice(answer::RESET);
@@ -94,10 +112,6 @@ impl Told<'_> {
             Some(_) => return out.extend_from_slice(answer::ERROR),
         }
         out.extend_from_slice(answer::END);
-    }
-
-    fn connected(&self) -> u64 {
-        self.facts.status.get().map_or(0, |status| status.read().clients)
     }
 
     fn general(&self, out: &mut Vec<u8>) {
@@ -108,11 +122,17 @@ impl Told<'_> {
         line(out, "time", Seconds::unix_now());
         line(out, "version", VERSION);
         line(out, "pointer_size", usize::BITS);
+        let server = self.facts.status.get().map(StatusReader::read).unwrap_or_default();
+        for (name, time) in ["rusage_user", "rusage_system"].into_iter().zip(time_used()) {
+            line(out, name, format_args!("{:.6}", time.as_secs_f64()));
+        }
         line(out, "max_connections", self.facts.clients_max);
-        line(out, "curr_connections", self.connected());
         let (gets, hits) = (get(Count::Get), get(Count::GetHit));
         let (touches, touched) = (get(Count::Touch), get(Count::TouchHit));
         for (name, value) in [
+            ("curr_connections", server.clients),
+            ("total_connections", server.connections),
+            ("rejected_connections", server.connections_refused),
             ("cmd_get", gets),
             ("cmd_set", get(Count::Set)),
             ("cmd_flush", get(Count::Flush)),
@@ -131,14 +151,21 @@ impl Told<'_> {
             ("cas_badval", get(Count::CasBad)),
             ("touch_hits", touched),
             ("touch_misses", touches.saturating_sub(touched)),
+            ("bytes_read", server.bytes_read),
+            ("bytes_written", server.bytes_written),
             ("limit_maxbytes", self.facts.memory_bytes),
+            ("accepting_conns", u64::from(!server.is_draining)),
             ("threads", self.facts.threads.into()),
+            ("hash_bytes", self.facts.memory_bytes.saturating_sub(stats.log_bytes as u64)),
+            ("bytes", stats.log_bytes_used as u64),
+            ("reclaimed", stats.expired),
             ("curr_items", stats.items),
             ("total_items", stats.inserted + stats.updated_in_place + stats.appended),
             ("evictions", stats.evicted),
         ] {
             line(out, name, value);
         }
+        ALWAYS_ZERO.iter().for_each(|name| line(out, name, 0));
     }
 
     fn settings(&self, out: &mut Vec<u8>) {
@@ -163,7 +190,9 @@ impl Told<'_> {
         let stats = self.store.stats();
         if stats.items > 0 {
             line(out, "items:1:number", stats.items);
+            line(out, "items:1:mem_requested", stats.log_bytes_used);
             line(out, "items:1:evicted", stats.evicted);
+            line(out, "items:1:reclaimed", stats.expired);
         }
     }
 

@@ -49,6 +49,9 @@ pub(super) struct Connection {
     pub(super) is_dirty: bool,
     /// The latest round in which it was active.
     pub(super) round: u32,
+    /// Bytes moved that its engine has not counted yet.
+    pub(super) bytes_read: u64,
+    pub(super) bytes_written: u64,
 }
 
 impl Connection {
@@ -70,6 +73,8 @@ impl Connection {
             is_listed: false,
             is_dirty: false,
             round: 0,
+            bytes_read: 0,
+            bytes_written: 0,
         }
     }
 
@@ -143,6 +148,7 @@ impl Connection {
             Ok(bytes) => {
                 // A short read is everything there was: the kernel reports more bytes, and the end.
                 self.may_read = kept + bytes == input.len() || self.has_ended;
+                self.bytes_read += bytes as u64;
                 kept + bytes
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => kept,
@@ -162,7 +168,10 @@ impl Connection {
             && let Peer::Stream(stream) = &mut self.peer
         {
             match stream.write(&self.output[self.sent..]) {
-                Ok(bytes) => self.sent += bytes,
+                Ok(bytes) => {
+                    self.sent += bytes;
+                    self.bytes_written += bytes as u64;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return self.drop_sent(),
                 Err(_) => return self.die(),
@@ -185,6 +194,7 @@ impl Connection {
     }
 
     pub(super) fn take_output(&mut self) -> Vec<u8> {
+        self.bytes_written += self.output.len() as u64;
         self.sent = 0;
         std::mem::take(&mut self.output)
     }

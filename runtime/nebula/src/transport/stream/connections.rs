@@ -19,6 +19,16 @@ pub(super) struct Connections {
     unsent_bytes: usize,
     count: u32,
     active: Active,
+    pub(super) moved: Moved,
+}
+
+/// Counts since the server began.
+#[derive(Debug, Default)]
+pub(super) struct Moved {
+    pub(super) connections: u64,
+    pub(super) refused: u64,
+    pub(super) bytes_read: u64,
+    pub(super) bytes_written: u64,
 }
 
 /// Clients that were active in this round, and in the one before.
@@ -58,6 +68,7 @@ impl Connections {
             input_bytes: 0,
             unsent_bytes: 0,
             count: 0,
+            moved: Moved::default(),
             active: Active { round: 1, ends: Timestamp::ZERO, now: 0, before: 0 },
         }
     }
@@ -109,6 +120,8 @@ impl Connections {
     /// Puts a client back, or forgets it if it is over. Lists it if there is more to read.
     #[inline]
     pub(super) fn put(&mut self, id: u32, mut connection: Box<Connection>, has_more: bool) {
+        self.moved.bytes_read += std::mem::take(&mut connection.bytes_read);
+        self.moved.bytes_written += std::mem::take(&mut connection.bytes_written);
         if connection.is_over() {
             self.count -= 1;
             self.free.push(id);

@@ -2,7 +2,7 @@
 //! input, reads each of those once, and sends each connection's answers by one call.
 
 use super::connection::{Connection, HEADER_BYTES_MAX, Peer};
-use super::connections::Connections;
+use super::connections::{Connections, Moved};
 use super::framing::Framing;
 use super::requests::{CONNECTIONS_SERVED_MIN, Share, Stop, Taken, Taker, Turn};
 use crate::net::{News, Route, Sockets, Wire};
@@ -75,8 +75,10 @@ impl StreamPort {
         let crowded = taker.framing.crowded();
         sockets.accept(crowded, |sockets, stream| {
             if !connections.has_room() {
+                connections.moved.refused += 1;
                 return Err(stream);
             }
+            connections.moved.connections += 1;
             connections.add_with(|id| sockets.watch(&stream, id).map(|()| Peer::Stream(stream)).ok());
             Ok(())
         });
@@ -179,6 +181,7 @@ impl StreamPort {
             asked[..header_bytes].copy_from_slice(header);
             let Some(id) = connections.add_with(|_| Some(Peer::Datagram(route, asked))) else { return };
             let Some(mut connection) = connections.take(id) else { return };
+            connection.bytes_read = (header_bytes + requests.len()) as u64;
             let taken = taker.take(turn, (id, &mut connection), connections, requests);
             rpcs += taken.rpcs;
             connection.is_closing = true;
@@ -288,7 +291,9 @@ impl Transport for StreamPort {
 
     fn counters(&self) -> Status {
         let Taker { violations, crowded: nacked_buffer_full, .. } = self.taker;
-        Status { clients: self.connections.count().into(), violations, nacked_buffer_full, ..Status::default() }
+        let &Moved { connections, refused: connections_refused, bytes_read, bytes_written } = &self.connections.moved;
+        let moved = Status { connections, connections_refused, bytes_read, bytes_written, ..Status::default() };
+        Status { clients: self.connections.count().into(), violations, nacked_buffer_full, ..moved }
     }
 
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {
