@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use rustix::event::PollFlags;
 
+use super::host;
 use super::pages::{Answer, Pages};
 
-/// With its head.
+/// Of its head: what follows is not read.
 const REQUEST_BYTES_MAX: usize = 8192;
 const HEADERS_MAX: usize = 64;
 
@@ -73,9 +74,6 @@ impl Exchange {
             if let Some(answer) = answered(&self.request, pages) {
                 return Ok(Some(answer));
             }
-            if self.request.len() > REQUEST_BYTES_MAX {
-                return Ok(Some(Answer::status(431, "Request Header Fields Too Large").to_bytes(false)));
-            }
         }
     }
 
@@ -109,8 +107,11 @@ fn answered(request: &[u8], pages: &mut Pages) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(request) {
-        Ok(httparse::Status::Partial) => None,
-        Ok(httparse::Status::Complete(_)) => {
+        Ok(httparse::Status::Partial) if request.len() < REQUEST_BYTES_MAX => None,
+        Ok(httparse::Status::Complete(..=REQUEST_BYTES_MAX)) if !names_us(parsed.headers) => {
+            Some(Answer::status(421, "Misdirected Request: ask by address").to_bytes(parsed.method != Some("HEAD")))
+        }
+        Ok(httparse::Status::Complete(..=REQUEST_BYTES_MAX)) => {
             let path = parsed.path.unwrap_or_default();
             let (path, query) = path.split_once('?').unwrap_or((path, ""));
             Some(match parsed.method {
@@ -119,9 +120,16 @@ fn answered(request: &[u8], pages: &mut Pages) -> Option<Vec<u8>> {
                 _ => Answer::status(405, "Method Not Allowed").to_bytes(true),
             })
         }
-        Err(httparse::Error::TooManyHeaders) => {
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => {
             Some(Answer::status(431, "Request Header Fields Too Large").to_bytes(true))
         }
         Err(_) => Some(Answer::status(400, "Bad Request").to_bytes(true)),
     }
+}
+
+/// A request without a name is no web page's.
+fn names_us(headers: &[httparse::Header<'_>]) -> bool {
+    let machine = rustix::system::uname();
+    let mut names = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+    names.all(|host| host::is_ours(host.value, machine.nodename().to_bytes()))
 }

@@ -119,7 +119,7 @@ mod tests {
         served("paths", |address| {
             for (request, begins) in [
                 ("GET /ready HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
-                ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", "HTTP/1.1 200"),
+                ("GET / HTTP/1.0\r\nHost: localhost:1\r\n\r\n", "HTTP/1.1 200"),
                 ("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
                 ("GET /status.json?x=1 HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
                 ("GET /servers.json HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
@@ -130,6 +130,8 @@ mod tests {
                 ("GET /nowhere HTTP/1.1\r\n\r\n", "HTTP/1.1 404"),
                 ("POST /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 405"),
                 ("hello\r\n\r\n", "HTTP/1.1 400"),
+                ("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", "HTTP/1.1 421"),
+                ("HEAD / HTTP/1.1\r\nHost: localhost\r\nhost: evil.example:1\r\n\r\n", "HTTP/1.1 421"),
             ] {
                 let answer = ask(address, request);
                 assert!(answer.starts_with(begins), "{request}: {answer}");
@@ -144,6 +146,11 @@ mod tests {
         served("long", |address| {
             let answer = ask(address, &format!("GET / HTTP/1.1\r\nX: {}", "a".repeat(20_000)));
             assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+            for (bytes, begins) in [(8192, "HTTP/1.1 200"), (8193, "HTTP/1.1 431"), (9000, "HTTP/1.1 431")] {
+                let rest = "GET / HTTP/1.1\r\nX: \r\n\r\n".len();
+                let answer = ask(address, &format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(bytes - rest)));
+                assert!(answer.starts_with(begins), "{bytes}: {answer}");
+            }
         });
     }
 
@@ -167,7 +174,7 @@ mod tests {
         served("bytes", |address| {
             let mut stream = TcpStream::connect(address).unwrap();
             stream.set_nodelay(true).unwrap();
-            for byte in b"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n" {
+            for byte in b"GET /ready HTTP/1.1\r\nHost: [::1]\r\n\r\n" {
                 stream.write_all(&[*byte]).unwrap();
             }
             let mut answer = String::new();

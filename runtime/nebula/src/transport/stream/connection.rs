@@ -15,6 +15,10 @@ pub(crate) const PENDING_MAX: u32 = 512;
 /// A connection with more unsent bytes than this is not read.
 const UNSENT_MAX: usize = 256 << 10;
 const KEPT_BYTES: usize = 4 << 10;
+/// Bytes of a datagram of answers, as in memcached: it fits every Ethernet.
+pub(super) const DATAGRAM_BYTES: usize = 1400;
+/// Bytes of answers to one datagram, whose sender's address may be forged: ten datagrams.
+pub(super) const DATAGRAM_ANSWERS_MAX: usize = 10 * (DATAGRAM_BYTES - HEADER_BYTES_MAX);
 /// Bytes of a datagram's header that are kept for its answers.
 pub(super) const HEADER_BYTES_MAX: usize = 16;
 
@@ -111,6 +115,10 @@ impl Connection {
     /// Appends the answer to the oldest RPC. `room` bounds the bytes of unread answers.
     #[inline]
     pub(super) fn end(&mut self, first: Slots<'_>, ending: &Ending, framing: &dyn Framing, room: usize) {
+        let room = match self.peer {
+            Peer::Stream(_) => room,
+            Peer::Datagram(..) => room.min(DATAGRAM_ANSWERS_MAX.saturating_sub(self.unsent())),
+        };
         match ending.fate {
             _ if self.is_dead => {}
             Fate::Replied if ending.bytes() as usize <= room => {
