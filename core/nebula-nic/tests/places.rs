@@ -1,0 +1,155 @@
+//! Places of connections: the same decisions as the slow, obvious algorithm makes, and what they
+//! are for.
+
+use nebula_nic::places::{Place, Places, PlacesConfig};
+use nebula_nic::{Span, Timestamp};
+
+const WITHIN: Span = Span::from_secs(2);
+/// For clients with keys: as many of them as there may be, and a small pool.
+const KEYED: PlacesConfig =
+    PlacesConfig { places_max: 40, unproven_max: 8, proven_max: 32, source_max: u32::MAX, within: Some(WITHIN) };
+/// Without keys: every place is anybody's, but some are for others than the greediest.
+const OPEN: PlacesConfig =
+    PlacesConfig { places_max: 36, unproven_max: 36, proven_max: 36, source_max: 32, within: None };
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::ZERO + Span::from_secs(seconds)
+}
+
+/// The connections in the order of their arrival.
+#[derive(Debug, Default)]
+struct Model {
+    held: Vec<Held>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    id: u32,
+    source: u8,
+    arrived: Timestamp,
+    is_proven: bool,
+}
+
+impl Model {
+    fn unproven(&self) -> impl Iterator<Item = &Held> {
+        self.held.iter().filter(|held| !held.is_proven)
+    }
+
+    /// Who loses a place to a new one of `source`: `Err` if it is refused.
+    fn evicted(&self, config: &PlacesConfig, source: u8) -> Result<Option<u32>, ()> {
+        let count = |held: &[Held]| u32::try_from(held.len()).unwrap();
+        let own: Vec<_> = self.held.iter().copied().filter(|held| held.source == source).collect();
+        if count(&own) >= config.source_max {
+            return own.iter().find(|held| !held.is_proven).map(|held| Some(held.id)).ok_or(());
+        }
+        let unproven: Vec<_> = self.unproven().copied().collect();
+        if count(&unproven) < config.unproven_max && count(&self.held) < config.places_max {
+            return Ok(None);
+        }
+        let of = |source| unproven.iter().filter(|held| held.source == source).count();
+        let most = unproven.iter().map(|held| of(held.source)).max().ok_or(())?;
+        Ok(unproven.iter().find(|held| of(held.source) == most).map(|held| held.id))
+    }
+}
+
+#[test]
+fn places_are_given_and_taken_as_by_the_obvious_algorithm() {
+    nebula_testing::seeded(|u| {
+        let config = PlacesConfig {
+            places_max: u.int_in_range(1..=12)?,
+            unproven_max: u.int_in_range(1..=12)?,
+            proven_max: u.int_in_range(0..=12)?,
+            source_max: u.int_in_range(1..=12)?,
+            within: *u.choose(&[None, Some(WITHIN)])?,
+        };
+        let (mut places, mut model, mut now) = (Places::new(config), Model::default(), Timestamp::ZERO);
+        for _ in 0..u.int_in_range(0..=60)? {
+            // Time passes with each step, so that none is as old as another.
+            now += Span::from_ms(u.int_in_range(1..=900)?);
+            let id = u.int_in_range(0..=13)?;
+            match u.int_in_range(0..=5)? {
+                0..=2 => {
+                    let source = u.int_in_range(0..=3)?;
+                    let expected = model.evicted(&config, source);
+                    let place = places.arrive(now, source);
+                    assert_eq!(place.map(|place| place.evicts).ok_or(()), expected);
+                    let Some(Place { id, evicts }) = place else { continue };
+                    model.held.retain(|held| Some(held.id) != evicts);
+                    assert!(id < config.places_max && model.held.iter().all(|held| held.id != id));
+                    model.held.push(Held { id, source, arrived: now, is_proven: false });
+                }
+                3 => {
+                    let proven = model.held.iter().filter(|held| held.is_proven).count();
+                    let has_room = proven < config.proven_max as usize;
+                    let mut held = model.held.iter_mut().find(|held| held.id == id);
+                    let expected = held.as_ref().is_some_and(|held| held.is_proven || has_room);
+                    held.iter_mut().for_each(|held| held.is_proven = expected);
+                    assert_eq!(places.prove(id), expected);
+                }
+                4 => {
+                    places.leave(id);
+                    model.held.retain(|held| held.id != id);
+                }
+                _ => {
+                    let late =
+                        config.within.and_then(|within| model.unproven().find(|held| held.arrived + within <= now));
+                    let late = late.map(|held| held.id);
+                    assert_eq!(places.poll_overdue(now), late);
+                    model.held.retain(|held| Some(held.id) != late);
+                }
+            }
+            assert_eq!(places.held() as usize, model.held.len());
+            assert_eq!(places.unproven() as usize, model.unproven().count());
+            let first = model.unproven().next().and_then(|held| Some(held.arrived + config.within?));
+            assert!(places.next_overdue() <= first && places.next_overdue().is_some() == first.is_some());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn silent_connections_never_take_the_places_of_those_with_a_key() {
+    let mut places = Places::new(KEYED);
+    for _ in 0..4096 {
+        assert!(places.arrive(at(0), 1).is_some(), "the oldest silent one goes");
+    }
+    assert_eq!((places.held(), places.unproven()), (8, 8));
+    for _ in 0..32 {
+        let Place { id, evicts } = places.arrive(at(1), 2).unwrap();
+        assert!(evicts.is_some() && places.prove(id));
+        // Others come before the next one does.
+        (0..7).for_each(|_| drop(places.arrive(at(1), 1)));
+    }
+    assert_eq!(places.held() - places.unproven(), 32);
+    let beyond = places.arrive(at(1), 2).unwrap();
+    assert!(!places.prove(beyond.id), "with a key, but there are clients_max of them");
+}
+
+#[test]
+fn a_crowd_of_one_source_evicts_its_own_and_an_honest_one_has_its_whole_time() {
+    let mut places = Places::new(KEYED);
+    let honest = places.arrive(at(0), 2).unwrap().id;
+    for _ in 0..4096 {
+        assert_ne!(places.arrive(at(1), 1).unwrap().evicts, Some(honest));
+    }
+    assert!(places.prove(honest));
+    assert_eq!(places.poll_overdue(at(2)), None, "it has proved itself, and the others are younger");
+    let late = core::iter::from_fn(|| places.poll_overdue(at(3))).count();
+    assert_eq!((late, places.held()), (7, 1));
+}
+
+#[test]
+fn without_keys_the_last_places_are_for_other_sources() {
+    let mut places = Places::new(OPEN);
+    for _ in 0..32 {
+        let id = places.arrive(at(0), 1).unwrap().id;
+        assert!(places.prove(id));
+    }
+    assert_eq!(places.arrive(at(0), 1), None);
+    for source in 2..6 {
+        let id = places.arrive(at(0), source).unwrap().id;
+        assert!(places.prove(id));
+    }
+    assert_eq!(places.arrive(at(0), 7), None, "all have proved themselves");
+    assert_eq!(places.poll_overdue(at(1000)), None);
+}
