@@ -16,6 +16,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::net::IpAddr;
 
 /// The values by which sources are distinguished.
 pub const SOURCES: usize = 256;
@@ -29,13 +30,23 @@ pub struct PlacesConfig {
     pub places_max: u32,
     /// Places of the unproven. The next one evicts one of them.
     pub unproven_max: u32,
-    /// Places of the proven. Further ones are not accepted.
+    /// Places of the proven. If all are taken, new connections are refused.
     pub proven_max: u32,
     /// Places of one source, proven or not. The next one evicts one of its own unproven ones, or
     /// else is refused.
     pub source_max: u32,
     /// The time for a proof; `None`: only a lack of places evicts.
     pub within: Option<Span>,
+}
+
+/// The prefix of an address whose connections have one share: 24 bits of IPv4, 64 bits of IPv6.
+#[must_use]
+pub const fn prefix(address: IpAddr) -> u64 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => (address.to_bits() >> 8) as u64,
+        #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+    }
 }
 
 /// A place for a new connection.
@@ -108,7 +119,10 @@ impl Places {
     ///
     /// O(1); O([`SOURCES`]) if another one is evicted.
     pub fn arrive(&mut self, now: Timestamp, source: u8) -> Option<Place> {
-        let PlacesConfig { places_max, unproven_max, source_max, .. } = self.config;
+        let PlacesConfig { places_max, unproven_max, proven_max, source_max, .. } = self.config;
+        if self.proven >= proven_max {
+            return None;
+        }
         let Source { unproven, proven, oldest, .. } = self.sources[usize::from(source)];
         let is_beyond_share = unproven + proven >= source_max;
         let is_full = self.unproven >= unproven_max || self.held() >= places_max;

@@ -1,7 +1,7 @@
 //! Places of connections: the same decisions as the slow, obvious algorithm makes, and what they
 //! are for.
 
-use nebula_nic::places::{Place, Places, PlacesConfig};
+use nebula_nic::places::{Place, Places, PlacesConfig, prefix};
 use nebula_nic::{Span, Timestamp};
 
 const WITHIN: Span = Span::from_secs(2);
@@ -38,6 +38,9 @@ impl Model {
     /// Who loses a place to a new one of `source`: `Err` if it is refused.
     fn evicted(&self, config: &PlacesConfig, source: u8) -> Result<Option<u32>, ()> {
         let count = |held: &[Held]| u32::try_from(held.len()).unwrap();
+        if self.held.iter().filter(|held| held.is_proven).count() >= config.proven_max as usize {
+            return Err(());
+        }
         let own: Vec<_> = self.held.iter().copied().filter(|held| held.source == source).collect();
         if count(&own) >= config.source_max {
             return own.iter().find(|held| !held.is_proven).map(|held| Some(held.id)).ok_or(());
@@ -116,13 +119,14 @@ fn silent_connections_never_take_the_places_of_those_with_a_key() {
     assert_eq!((places.held(), places.unproven()), (8, 8));
     for _ in 0..32 {
         let Place { id, evicts } = places.arrive(at(1), 2).unwrap();
-        assert!(evicts.is_some() && places.prove(id));
-        // Others come before the next one does.
-        (0..7).for_each(|_| drop(places.arrive(at(1), 1)));
+        assert!(evicts.is_some());
+        // Others come before its proof does.
+        (0..7).for_each(|_| assert_ne!(places.arrive(at(1), 1).unwrap().evicts, Some(id)));
+        assert!(places.prove(id));
+        let _ = places.arrive(at(1), 1);
     }
     assert_eq!(places.held() - places.unproven(), 32);
-    let beyond = places.arrive(at(1), 2).unwrap();
-    assert!(!places.prove(beyond.id), "with a key, but there are clients_max of them");
+    assert_eq!(places.arrive(at(1), 2), None, "there are clients_max of them");
 }
 
 #[test]
@@ -136,6 +140,20 @@ fn a_crowd_of_one_source_evicts_its_own_and_an_honest_one_has_its_whole_time() {
     assert_eq!(places.poll_overdue(at(2)), None, "it has proved itself, and the others are younger");
     let late = core::iter::from_fn(|| places.poll_overdue(at(3))).count();
     assert_eq!((late, places.held()), (7, 1));
+}
+
+#[test]
+fn the_hosts_of_a_network_share_a_prefix() {
+    let of = |address: &str| prefix(address.parse().unwrap());
+    for (one, other, is_same) in [
+        ("10.1.2.3", "10.1.2.255", true),
+        ("10.1.2.3", "::ffff:10.1.2.4", true),
+        ("10.1.2.3", "10.1.3.3", false),
+        ("2001:db8:0:1::1", "2001:db8:0:1:ffff::", true),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", false),
+    ] {
+        assert_eq!(of(one) == of(other), is_same, "{one} and {other}");
+    }
 }
 
 #[test]

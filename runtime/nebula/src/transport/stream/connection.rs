@@ -5,7 +5,7 @@ use crate::net::Route;
 use crate::rpc::answer::{Ending, Fate};
 use crate::rpc::fault::Fault;
 use crate::rpc::slot::Slots;
-use nebula_nic::TransferId;
+use nebula_nic::{Timestamp, TransferId};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -53,6 +53,10 @@ pub(super) struct Connection {
     pub(super) is_dirty: bool,
     /// The latest round in which it was active.
     pub(super) round: u32,
+    /// When it last had a whole request while a part of one was kept, and whether it is listed as
+    /// one that keeps a part.
+    pub(super) half_since: Timestamp,
+    pub(super) is_half: bool,
 }
 
 impl Connection {
@@ -74,6 +78,8 @@ impl Connection {
             is_listed: false,
             is_dirty: false,
             round: 0,
+            half_since: Timestamp::ZERO,
+            is_half: false,
         }
     }
 

@@ -72,13 +72,7 @@ impl StreamPort {
         let Self { ears: Ears::Stream(sockets), connections, taker, .. } = self else { return };
         sockets.look(|News { id, may_read, has_ended, may_send }| connections.wake(id, may_read, has_ended, may_send));
         let crowded = taker.framing.crowded();
-        sockets.accept(crowded, |sockets, stream| {
-            if !connections.has_room() {
-                return Err(stream);
-            }
-            connections.add_with(|id| sockets.watch(&stream, id).map(|()| Peer::Stream(stream)).ok());
-            Ok(())
-        });
+        sockets.accept(crowded, |sockets, stream| connections.add(stream, |stream, id| sockets.watch(stream, id)));
     }
 
     /// Reads a client once, and takes the complete requests. Returns the number of RPCs.
@@ -89,6 +83,10 @@ impl StreamPort {
         let mut scratch = std::mem::take(&mut self.scratch);
         let taken = self.read_and_take(turn, (id, &mut connection), &mut scratch);
         self.scratch = scratch;
+        if taken.rpcs > 0 {
+            self.connections.prove(id);
+            connection.half_since = turn.now;
+        }
         let has_room = connection.room(self.taker.pending_max) > 0;
         connection.is_blocked = taken.stop == Stop::Blocked || !has_room && connection.may_read;
         if taken.stop == Stop::Blocked && turn.share.is_some() {
@@ -177,7 +175,7 @@ impl StreamPort {
             };
             let mut asked = [0; HEADER_BYTES_MAX];
             asked[..header_bytes].copy_from_slice(header);
-            let Some(id) = connections.add_with(|_| Some(Peer::Datagram(route, asked))) else { return };
+            let Some(id) = connections.add_sender(Peer::Datagram(route, asked)) else { return };
             let Some(mut connection) = connections.take(id) else { return };
             let taken = taker.take(turn, (id, &mut connection), connections, requests);
             rpcs += taken.rpcs;
