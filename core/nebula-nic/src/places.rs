@@ -44,7 +44,6 @@ pub struct PlacesConfig {
 pub const fn prefix(address: IpAddr) -> u64 {
     match address.to_canonical() {
         IpAddr::V4(address) => (address.to_bits() >> 8) as u64,
-        #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
         IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
     }
 }

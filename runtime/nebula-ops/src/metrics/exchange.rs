@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
@@ -12,6 +12,10 @@ use super::pages::{Answer, Pages};
 /// Of its head: what follows is not read.
 const REQUEST_BYTES_MAX: usize = 8192;
 const HEADERS_MAX: usize = 64;
+/// From the connection to the last byte of the request.
+const REQUEST_WITHIN: Duration = Duration::from_secs(2);
+/// From there to the last byte of the answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -21,6 +25,7 @@ pub(super) enum Step {
 
 pub(super) struct Exchange {
     stream: TcpStream,
+    place: u32,
     until: Instant,
     request: Vec<u8>,
     answer: Vec<u8>,
@@ -28,9 +33,10 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn begin(stream: TcpStream, until: Instant) -> std::io::Result<Self> {
+    pub(super) fn begin(stream: TcpStream, place: u32) -> std::io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { stream, until, request: Vec::new(), answer: Vec::new(), sent: 0 })
+        let until = Instant::now() + REQUEST_WITHIN;
+        Ok(Self { stream, place, until, request: Vec::new(), answer: Vec::new(), sent: 0 })
     }
 
     pub(super) fn stream(&self) -> &TcpStream {
@@ -41,8 +47,8 @@ impl Exchange {
         self.until
     }
 
-    pub(super) fn has_asked(&self) -> bool {
-        !self.request.is_empty()
+    pub(super) fn place(&self) -> u32 {
+        self.place
     }
 
     pub(super) fn interest(&self) -> PollFlags {
@@ -53,7 +59,7 @@ impl Exchange {
     pub(super) fn go_on(&mut self, pages: &mut Pages) -> Step {
         if self.answer.is_empty() {
             match self.read(pages) {
-                Ok(Some(answer)) => self.answer = answer,
+                Ok(Some(answer)) => (self.answer, self.until) = (answer, Instant::now() + ANSWER_WITHIN),
                 Ok(None) => return Step::Waits,
                 Err(_) => return Step::Over,
             }
