@@ -20,6 +20,15 @@ use core::net::IpAddr;
 
 /// The values by which sources are distinguished.
 pub const SOURCES: usize = 256;
+/// The time for a proof.
+const WITHIN: Span = Span::from_secs(2);
+/// The pool of a door for clients with keys: a part of their places, within these bounds. The
+/// oldest of hundreds has had time for several round trips.
+const POOL_SHARE: u32 = 4;
+const POOL_MIN: u32 = 16;
+const POOL_MAX: u32 = 256;
+/// As many places again, one part in so many, are for other sources than one that has all.
+const OTHERS_SHARE: u32 = 8;
 const NONE: u32 = u32::MAX;
 
 /// The places of a door.
@@ -30,13 +39,40 @@ pub struct PlacesConfig {
     pub places_max: u32,
     /// Places of the unproven. The next one evicts one of them.
     pub unproven_max: u32,
-    /// Places of the proven. If all are taken, new connections are refused.
+    /// Places of the proven. While all are taken, new connections are refused.
     pub proven_max: u32,
-    /// Places of one source, proven or not. The next one evicts one of its own unproven ones, or
-    /// else is refused.
+    /// Those of one source. While it has so many, its new connections are refused.
     pub source_max: u32,
     /// The time for a proof; `None`: only a lack of places evicts.
     pub within: Option<Span>,
+}
+
+impl PlacesConfig {
+    /// For `most` clients of a source that prove themselves within two seconds by what only an
+    /// accepted client sends. The others have a small pool of their own.
+    #[must_use]
+    pub const fn of_clients(most: u32) -> Self {
+        let of_clients = Self::of_requests(most);
+        let part = most / POOL_SHARE;
+        let pool = if part < POOL_MIN { POOL_MIN } else { part };
+        let unproven_max = if pool > POOL_MAX { POOL_MAX } else { pool };
+        let places_max = of_clients.places_max + unproven_max;
+        Self { places_max, unproven_max, within: Some(WITHIN), ..of_clients }
+    }
+
+    /// For `most` clients of a source without keys: a whole request is the proof. They may be silent
+    /// while there are places for others.
+    #[must_use]
+    pub const fn of_requests(most: u32) -> Self {
+        let places_max = most + most / OTHERS_SHARE;
+        Self { places_max, unproven_max: places_max, proven_max: places_max, source_max: most, within: None }
+    }
+
+    /// For at most `most` connections that leave the pool with their proof, within two seconds.
+    #[must_use]
+    pub const fn of_handshakes(most: u32) -> Self {
+        Self { places_max: most, unproven_max: most, proven_max: 1, source_max: u32::MAX, within: Some(WITHIN) }
+    }
 }
 
 /// The prefix of an address whose connections have one share: 24 bits of IPv4, 64 bits of IPv6.
@@ -118,29 +154,29 @@ impl Places {
     ///
     /// O(1); O([`SOURCES`]) if another one is evicted.
     pub fn arrive(&mut self, now: Timestamp, source: u8) -> Option<Place> {
-        let PlacesConfig { places_max, unproven_max, proven_max, source_max, .. } = self.config;
-        if self.proven >= proven_max {
+        if !self.has_room_for(source) {
             return None;
         }
-        let Source { unproven, proven, oldest, .. } = self.sources[usize::from(source)];
-        let is_beyond_share = unproven + proven >= source_max;
+        let PlacesConfig { places_max, unproven_max, .. } = self.config;
         let is_full = self.unproven >= unproven_max || self.held() >= places_max;
-        let evicts = match (is_beyond_share, is_full) {
-            (true, _) => Some(Some(oldest).filter(|&id| id != NONE)?),
-            (false, true) => Some(self.most_crowded()?),
-            (false, false) => None,
-        };
+        let evicts = if is_full { Some(self.most_crowded()?) } else { None };
         evicts.into_iter().for_each(|id| self.leave(id));
         Some(Place { id: self.take(now, source), evicts })
     }
 
-    /// A connection has proved itself, and keeps its place. Returns false, once, if there is none
-    /// for it: then it is to be closed.
+    /// Whether another one of this source may be proven.
+    fn has_room_for(&self, source: u8) -> bool {
+        let PlacesConfig { proven_max, source_max, .. } = self.config;
+        self.proven < proven_max && self.sources[usize::from(source)].proven < source_max
+    }
+
+    /// A connection has proved itself, and keeps its place. Returns false if there is none for it:
+    /// then it is to be closed.
     pub fn prove(&mut self, id: u32) -> bool {
         if self.state(id) != State::Unproven {
             return self.state(id) == State::Proven;
         }
-        if self.proven >= self.config.proven_max {
+        if !self.has_room_for(self.entries[id as usize].source) {
             return false;
         }
         let source = self.unlink(id);

@@ -5,12 +5,9 @@ use nebula_nic::places::{Place, Places, PlacesConfig, prefix};
 use nebula_nic::{Span, Timestamp};
 
 const WITHIN: Span = Span::from_secs(2);
-/// For clients with keys: as many of them as there may be, and a small pool.
-const KEYED: PlacesConfig =
-    PlacesConfig { places_max: 40, unproven_max: 8, proven_max: 32, source_max: u32::MAX, within: Some(WITHIN) };
-/// Without keys: every place is anybody's, but some are for others than the greediest.
-const OPEN: PlacesConfig =
-    PlacesConfig { places_max: 36, unproven_max: 36, proven_max: 36, source_max: 32, within: None };
+const KEYED: PlacesConfig = PlacesConfig::of_clients(32);
+const OPEN: PlacesConfig = PlacesConfig::of_requests(32);
+const POOL: u32 = 16;
 
 fn at(seconds: u64) -> Timestamp {
     Timestamp::ZERO + Span::from_secs(seconds)
@@ -35,18 +32,20 @@ impl Model {
         self.held.iter().filter(|held| !held.is_proven)
     }
 
+    /// Whether one more of `source` may be proven.
+    fn has_room_for(&self, config: &PlacesConfig, source: u8) -> bool {
+        let proven: Vec<_> = self.held.iter().filter(|held| held.is_proven).collect();
+        let own = proven.iter().filter(|held| held.source == source).count();
+        proven.len() < config.proven_max as usize && own < config.source_max as usize
+    }
+
     /// Who loses a place to a new one of `source`: `Err` if it is refused.
     fn evicted(&self, config: &PlacesConfig, source: u8) -> Result<Option<u32>, ()> {
-        let count = |held: &[Held]| u32::try_from(held.len()).unwrap();
-        if self.held.iter().filter(|held| held.is_proven).count() >= config.proven_max as usize {
+        if !self.has_room_for(config, source) {
             return Err(());
         }
-        let own: Vec<_> = self.held.iter().copied().filter(|held| held.source == source).collect();
-        if count(&own) >= config.source_max {
-            return own.iter().find(|held| !held.is_proven).map(|held| Some(held.id)).ok_or(());
-        }
         let unproven: Vec<_> = self.unproven().copied().collect();
-        if count(&unproven) < config.unproven_max && count(&self.held) < config.places_max {
+        if unproven.len() < config.unproven_max as usize && self.held.len() < config.places_max as usize {
             return Ok(None);
         }
         let of = |source| unproven.iter().filter(|held| held.source == source).count();
@@ -82,8 +81,8 @@ fn places_are_given_and_taken_as_by_the_obvious_algorithm() {
                     model.held.push(Held { id, source, arrived: now, is_proven: false });
                 }
                 3 => {
-                    let proven = model.held.iter().filter(|held| held.is_proven).count();
-                    let has_room = proven < config.proven_max as usize;
+                    let source = model.held.iter().find(|held| held.id == id).map_or(0, |held| held.source);
+                    let has_room = model.has_room_for(&config, source);
                     let mut held = model.held.iter_mut().find(|held| held.id == id);
                     let expected = held.as_ref().is_some_and(|held| held.is_proven || has_room);
                     held.iter_mut().for_each(|held| held.is_proven = expected);
@@ -116,17 +115,17 @@ fn silent_connections_never_take_the_places_of_those_with_a_key() {
     for _ in 0..4096 {
         assert!(places.arrive(at(0), 1).is_some(), "the oldest silent one goes");
     }
-    assert_eq!((places.held(), places.unproven()), (8, 8));
-    for _ in 0..32 {
-        let Place { id, evicts } = places.arrive(at(1), 2).unwrap();
+    assert_eq!((places.held(), places.unproven()), (POOL, POOL));
+    for client in 0..36 {
+        let Place { id, evicts } = places.arrive(at(1), 2 + client / 32).unwrap();
         assert!(evicts.is_some());
         // Others come before its proof does.
-        (0..7).for_each(|_| assert_ne!(places.arrive(at(1), 1).unwrap().evicts, Some(id)));
+        (1..POOL).for_each(|_| assert_ne!(places.arrive(at(1), 1).unwrap().evicts, Some(id)));
         assert!(places.prove(id));
         let _ = places.arrive(at(1), 1);
     }
-    assert_eq!(places.held() - places.unproven(), 32);
-    assert_eq!(places.arrive(at(1), 2), None, "there are clients_max of them");
+    assert_eq!(places.held() - places.unproven(), 36);
+    assert_eq!(places.arrive(at(1), 4), None, "all places of clients are taken");
 }
 
 #[test]
@@ -139,7 +138,7 @@ fn a_crowd_of_one_source_evicts_its_own_and_an_honest_one_has_its_whole_time() {
     assert!(places.prove(honest));
     assert_eq!(places.poll_overdue(at(2)), None, "it has proved itself, and the others are younger");
     let late = core::iter::from_fn(|| places.poll_overdue(at(3))).count();
-    assert_eq!((late, places.held()), (7, 1));
+    assert_eq!((late, places.held()), (POOL as usize - 1, 1));
 }
 
 #[test]

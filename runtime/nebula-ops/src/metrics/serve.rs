@@ -77,15 +77,10 @@ struct Door {
 }
 
 impl Door {
-    /// Nobody proves anything here: an answer is soon sent, and its place free again.
+    /// Nobody proves anything here: an answer is soon sent, and its place free again. Each exchange
+    /// has its own deadlines.
     fn new() -> Self {
-        let places = Places::new(PlacesConfig {
-            places_max: CONNECTIONS_MAX,
-            unproven_max: CONNECTIONS_MAX,
-            proven_max: 1,
-            source_max: u32::MAX,
-            within: None,
-        });
+        let places = Places::new(PlacesConfig::of_handshakes(CONNECTIONS_MAX));
         Self { places, hasher: RandomState::new(), began: Instant::now() }
     }
 

@@ -18,11 +18,6 @@ const SMALL_BYTES: usize = 4 << 10;
 /// The most bytes that wait for one peer, and for all together.
 const UNSENT_EACH_MAX: usize = 1 << 20;
 const UNSENT_MAX: usize = 256 << 20;
-/// The time from a connection to its first valid datagram of an accepted client.
-const PROOF_WITHIN: Span = Span::from_secs(2);
-/// Places for connections without one so far, in addition to those of the clients.
-const UNPROVEN_MIN: u32 = 16;
-const UNPROVEN_MAX: u32 = 256;
 /// After so long a silence the kernel probes the peer.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -53,17 +48,9 @@ pub(super) struct Clients {
 
 impl Clients {
     pub(super) fn new(most: u32) -> Self {
-        let unproven_max = (most / 4).clamp(UNPROVEN_MIN, UNPROVEN_MAX);
-        let places = Places::new(PlacesConfig {
-            places_max: most + unproven_max,
-            unproven_max,
-            proven_max: most,
-            source_max: u32::MAX,
-            within: Some(PROOF_WITHIN),
-        });
         Self {
             clients: Vec::new(),
-            places,
+            places: Places::new(PlacesConfig::of_clients(most)),
             by_route: HashMap::new(),
             ready: VecDeque::new(),
             dirty: Vec::new(),

@@ -28,8 +28,6 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// A client that connects and sends nothing is dropped after this time.
-const GREETING: Span = Span::from_secs(2);
 /// Clients at once that have sent nothing so far. For the next one, the user with most of them
 /// loses the oldest.
 const GREETING_MAX: u32 = 64;
@@ -291,13 +289,7 @@ impl Listener {
             rss,
             ids,
             greeting: Vec::new(),
-            places: Places::new(PlacesConfig {
-                places_max: GREETING_MAX,
-                unproven_max: GREETING_MAX,
-                proven_max: 1,
-                source_max: u32::MAX,
-                within: Some(GREETING),
-            }),
+            places: Places::new(PlacesConfig::of_handshakes(GREETING_MAX)),
             began: Instant::now(),
             served: Vec::new(),
             observers: Vec::new(),

@@ -11,8 +11,6 @@ use std::net::TcpStream;
 const UNSENT_MAX: usize = 256 << 20;
 /// A client counts as active for one to two rounds after it connected or sent something.
 const ROUND: Span = Span::from_secs(1);
-/// One part of so many of the places is for other address prefixes than the one with most.
-const OTHERS_SHARE: u32 = 8;
 
 #[derive(Debug)]
 pub(super) struct Connections {
@@ -63,13 +61,7 @@ impl Connections {
     pub(super) fn new(most: u32) -> Self {
         Self {
             clients: Vec::new(),
-            places: Places::new(PlacesConfig {
-                places_max: most + most / OTHERS_SHARE,
-                unproven_max: u32::MAX,
-                proven_max: most + most / OTHERS_SHARE,
-                source_max: most,
-                within: None,
-            }),
+            places: Places::new(PlacesConfig::of_requests(most)),
             hasher: RandomState::new(),
             now: Timestamp::ZERO,
             halves: VecDeque::new(),
@@ -166,10 +158,10 @@ impl Connections {
         self.count += 1;
     }
 
-    /// A client has sent a whole request: it keeps its place.
+    /// A client has sent a whole request: it keeps its place, or has none if it returns false.
     #[inline]
-    pub(super) fn prove(&mut self, id: u32) {
-        self.places.prove(id);
+    pub(super) fn prove(&mut self, id: u32) -> bool {
+        self.places.prove(id)
     }
 
     pub(super) fn get(&mut self, snid: NodeId) -> Option<&mut Connection> {

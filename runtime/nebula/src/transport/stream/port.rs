@@ -84,7 +84,7 @@ impl StreamPort {
         let taken = self.read_and_take(turn, (id, &mut connection), &mut scratch);
         self.scratch = scratch;
         if taken.rpcs > 0 {
-            self.connections.prove(id);
+            connection.is_closing |= !self.connections.prove(id);
             connection.half_since = turn.now;
         }
         let has_room = connection.room(self.taker.pending_max) > 0;
