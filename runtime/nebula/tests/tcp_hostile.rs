@@ -229,6 +229,46 @@ fn silent_connections_without_the_key_lock_nobody_out_who_has_it() {
     server.stop();
 }
 
+#[test]
+fn a_client_that_only_connected_keeps_its_connection() {
+    let _watchdog = Watchdog::new("an idle client");
+    let clock = Arc::new(AtomicU64::new(SECOND_PS));
+    let wire = TcpServerWire::bind("127.0.0.1:0".parse().expect("an address"), 8).expect("a socket");
+    let environment = Environment { wire: Box::new(wire), time: Time::Manual(clock.clone()), entropy: [3; 32] };
+    let config = ServerConfig::default().inline(true).slo(Span::from_secs(1));
+    let (server, mut workers) =
+        Server::bind("udp://127.0.0.1:0").config(config).open_over(environment).expect("a server");
+    let &Endpoint::Udp(address) = server.endpoint() else { panic!("a network's endpoint") };
+    let (go_on, waits) = std::sync::mpsc::channel();
+    let connected = Arc::new(AtomicU64::new(0));
+    let told = connected.clone();
+    let client = std::thread::spawn(move || {
+        let config = ClientConfig::default().call_timeout(WAIT_MAX).wait(Wait::Block);
+        let mut client = Client::connect_with(&format!("tcp://{address}"), config).expect("a client");
+        told.store(1, Ordering::Release);
+        waits.recv().expect("a word");
+        assert_eq!(client.call(b"later"), Ok(&b"later"[..]));
+    });
+    let mut turn_until = |is_done: &dyn Fn() -> bool| {
+        wait_until("the client", || {
+            workers[0].turn(&echo);
+            is_done().then_some(())
+        });
+        for _ in 0..100 {
+            workers[0].turn(&echo);
+        }
+    };
+    turn_until(&|| connected.load(Ordering::Acquire) > 0);
+    clock.fetch_add(10 * SECOND_PS, Ordering::Relaxed);
+    turn_until(&|| true);
+    go_on.send(()).expect("it waits");
+    turn_until(&|| client.is_finished());
+    client.join().expect("an answer");
+    // Without a key it would be another client on another connection.
+    assert_eq!(server.status().read().clients, 1);
+    server.stop();
+}
+
 fn has_ended(stream: &TcpStream) -> bool {
     stream.set_nonblocking(true).expect("a socket");
     let mut stream = stream;
