@@ -1,4 +1,4 @@
-//! Which connections have a place at a door: a place must be earned.
+//! Which connections have a place at a listener: a place must be earned.
 //!
 //! A connection costs memory and a descriptor before its client has shown anything. So those that
 //! have **proved** something (a frame sealed with a key, a whole request) keep their places, and
@@ -22,8 +22,8 @@ use core::net::IpAddr;
 pub const SOURCES: usize = 256;
 /// The time for a proof.
 const WITHIN: Span = Span::from_secs(2);
-/// The pool of a door for clients with keys: a part of their places, within these bounds. The
-/// oldest of hundreds has had time for several round trips.
+/// The pool next to clients with keys: a part of their places, within these bounds. The oldest of
+/// hundreds has had time for several round trips.
 const POOL_SHARE: u32 = 4;
 const POOL_MIN: u32 = 16;
 const POOL_MAX: u32 = 256;
@@ -31,7 +31,7 @@ const POOL_MAX: u32 = 256;
 const OTHERS_SHARE: u32 = 8;
 const NONE: u32 = u32::MAX;
 
-/// The places of a door.
+/// The places of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacesConfig {
     /// All places. If none is free, one of the unproven is evicted, or else the new connection is
@@ -49,7 +49,7 @@ pub struct PlacesConfig {
 
 impl PlacesConfig {
     /// For `most` clients of a source that prove themselves within two seconds by what only an
-    /// accepted client sends. The others have a small pool of their own.
+    /// accepted client sends. The others have a small pool.
     #[must_use]
     pub const fn of_clients(most: u32) -> Self {
         let of_clients = Self::of_requests(most);
@@ -60,8 +60,8 @@ impl PlacesConfig {
         Self { places_max, unproven_max, within: Some(WITHIN), ..of_clients }
     }
 
-    /// For `most` clients of a source without keys: a whole request is the proof. They may be silent
-    /// while there are places for others.
+    /// For `most` clients of a source without keys: a whole request is the proof. They may be
+    /// silent while there are places for others.
     #[must_use]
     pub const fn of_requests(most: u32) -> Self {
         let places_max = most + most / OTHERS_SHARE;

@@ -211,7 +211,7 @@ fn silent_connections_without_the_key_lock_nobody_out_who_has_it() {
     };
     let silent = crowd(&mut turn);
     let mut known = connect_in_turns(address, key, &mut turn, 100);
-    // Once in, it stays, whoever comes.
+    // Once in, it stays, however many come.
     let more = crowd(&mut turn);
     known.call(&mut turn, 100);
     let open = |silent: &[TcpStream]| silent.iter().filter(|stream| !has_ended(stream)).count();
