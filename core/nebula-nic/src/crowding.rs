@@ -11,6 +11,7 @@
 //! for byte streams, whose incomplete requests wait outside the receive buffer.
 
 use crate::id::SLOT_BYTES;
+use crate::time::{Span, Timestamp};
 use crate::verdict::NackReason;
 
 /// The values by which hosts are distinguished.
@@ -22,6 +23,8 @@ const HOST_SHARE: u32 = 4;
 
 /// Bytes of large incomplete requests that an engine keeps, over all its connections.
 const KEPT_MAX: u64 = 64 << 20;
+/// The time for the rest of one, while room is scarce.
+const REST_WITHIN: Span = Span::from_secs(2);
 /// An incomplete request up to this length is always kept: the number of connections is bounded.
 const SMALL_BYTES: u64 = 4 << 10;
 
@@ -82,6 +85,14 @@ pub const fn kept(held: u64, bytes: u64) -> Option<NackReason> {
     if bytes <= SMALL_BYTES || held.saturating_add(bytes) <= KEPT_MAX { None } else { Some(NackReason::BufferFull) }
 }
 
+/// Whether an incomplete request that has waited for its rest from `since` on is given up, next to
+/// `held` bytes of all of them: while more than half of the room is held, after two seconds.
+#[must_use]
+#[inline]
+pub const fn is_overdue(held: u64, since: Timestamp, now: Timestamp) -> bool {
+    held > KEPT_MAX / 2 && now.since(since).as_ps() >= REST_WITHIN.as_ps()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +127,13 @@ mod tests {
         room.hold(0, 400);
         assert_eq!([0, 1].map(|host| room.refusal(host, 64 * 400)), [Some(NackReason::BufferFull); 2]);
         assert_eq!(room.refusal(0, 64 * 400 + 1), None);
+    }
+
+    #[test]
+    fn one_that_does_not_go_on_is_given_up_when_room_is_scarce() {
+        let at = |seconds| Timestamp::ZERO + Span::from_secs(seconds);
+        assert!(is_overdue(KEPT_MAX / 2 + 1, at(1), at(3)));
+        assert!(!is_overdue(KEPT_MAX / 2 + 1, at(2), at(3)) && !is_overdue(KEPT_MAX / 2, at(1), at(1000)));
     }
 
     #[test]

@@ -28,10 +28,10 @@
 //! leave in the [order of their flows](flow_order). A receiver of large messages [grants] their
 //! packets.
 //!
-//! [`ending`] decides whether a client still waits, and [`crowding`] how much memory incomplete
-//! requests may hold. [`turn`] decides how many RPCs an engine serves and refuses in a turn, and
-//! how long the queue may be. [`early_drop`] thins the datagrams of heavy clients, and [`pool`]
-//! decides which long RPCs the threads of a pool take.
+//! [`ending`] decides whether a client still waits, [`places`] which connections have a place, and
+//! [`crowding`] how much memory incomplete requests may hold. [`turn`] decides how many RPCs an
+//! engine serves and refuses in a turn, and how long the queue may be. [`early_drop`] thins the
+//! datagrams of heavy clients, and [`pool`] decides which long RPCs the threads of a pool take.
 //!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one
 //! core, `Requester` of the crate `nebula-requester` stations 1 and 11. [`decision`] logs their
@@ -132,6 +132,7 @@ pub mod flow_order;
 // // -- next to the path: clients that wait no more, and memory for what has not all arrived --
 pub mod ending;
 pub mod crowding;
+pub mod places;
 
 // // -- around the path: the turns of an engine, datagrams that are lost unread, long RPCs --
 pub mod turn;

@@ -19,6 +19,7 @@ mod host_watch;
 mod manager;
 mod one_sided;
 mod packets;
+mod places;
 mod pull;
 mod reassembler;
 mod recv_buffer;

@@ -5,7 +5,7 @@
 //! against both.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::process::Child;
 use std::time::Duration;
 
@@ -81,6 +81,8 @@ struct Serving {
     child: Child,
     /// The addresses for memcached's clients.
     addresses: Vec<String>,
+    /// The address for their datagrams.
+    datagrams: Option<String>,
 }
 
 impl Serving {
@@ -97,13 +99,16 @@ impl Serving {
         // An hour, so that on a machine that pauses, requests wait instead of being refused.
         let slo = ["--memcached-slo", "3600s", "--end-with-parent"];
         let mut child = command(&[&args[..], &slo, more].concat()).spawn().unwrap();
-        let servers = 1 + more.iter().filter(|word| matches!(**word, "--quota" | "--endpoint")).count();
+        let is_server = |word: &&&str| matches!(**word, "--quota" | "--endpoint" | "--memcached");
+        let servers = more.iter().filter(is_server).count();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let ready = lines.by_ref().filter_map(|line| Some(line.strip_prefix("ready ")?.to_owned())).take(servers);
-        let addresses = ready.filter_map(|ready| Some(ready.strip_prefix("tcp://")?.to_owned())).collect();
+        let ready: Vec<String> = ready.collect();
+        let of = |scheme| ready.iter().filter_map(move |ready| Some(ready.strip_prefix(scheme)?.to_owned()));
+        let (addresses, datagrams) = (of("tcp://").collect(), of("udp://").next());
         // Reads the rest of its output.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, addresses }
+        Self { child, addresses, datagrams }
     }
 
     fn connect(&self) -> TcpStream {
@@ -196,6 +201,63 @@ fn a_pipeline_of_thousands_is_answered_in_order() {
 fn say(stream: &mut TcpStream, lines: &str) -> Vec<String> {
     let answer = ask(stream, [lines.as_bytes()].into_iter());
     String::from_utf8(answer).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// Sends requests in datagrams, each with its piece and pieces. The datagrams of each one's answer;
+/// of a piece, those that came before the next request was answered.
+fn datagrams(to: &str, sent: &[(u16, u16, &[u8])]) -> Vec<Vec<String>> {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket.connect(to).unwrap();
+    let mut answers = vec![Vec::new(); sent.len()];
+    for (number, &(piece, pieces, request)) in sent.iter().enumerate() {
+        let header = [u16::try_from(number).unwrap(), piece, pieces, 0].map(u16::to_be_bytes);
+        socket.send(&[header.as_flattened(), request].concat()).unwrap();
+        let mut expected = usize::from(pieces == 1);
+        while answers[number].len() < expected {
+            let mut room = [0; 2048];
+            let bytes = socket.recv(&mut room).unwrap();
+            let [answered, _, pieces] = [0, 2, 4].map(|at| usize::from(u16::from_be_bytes([room[at], room[at + 1]])));
+            answers[answered].push(String::from_utf8(room[8..bytes].to_vec()).unwrap());
+            expected = if answered == number { pieces } else { expected };
+        }
+    }
+    answers
+}
+
+#[test]
+fn a_request_of_several_datagrams_is_dropped_as_by_memcached() {
+    let serving = Serving::start(&["--memcached", "udp://127.0.0.1:0"]);
+    let to = serving.datagrams.as_deref().unwrap();
+    let answers = datagrams(
+        to,
+        &[
+            (0, 1, b"set page 0 0 4\r\nsafe\r\n"),
+            (0, 2, b"set page 0 0 100\r\n<html>"),
+            (1, 2, b"\r\nset victim 0 0 5\r\nOWNED\r\n"),
+            (0, 0, b"flush_all\r\n"),
+            (0, 1, b"get page victim\r\n"),
+        ],
+    );
+    let expected: [&[&str]; 5] = [&["STORED\r\n"], &[], &[], &[], &["VALUE page 0 4\r\nsafe\r\nEND\r\n"]];
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn an_answer_to_a_datagram_is_at_most_ten_datagrams() {
+    let serving = Serving::start(&["--memcached", "udp://127.0.0.1:0", "--value-bytes", "100000"]);
+    let mut stream = serving.connect();
+    for (key, bytes) in [("ten", 13_700), ("eleven", 14_000), ("long", 100_000)] {
+        assert_eq!(say(&mut stream, &format!("set {key} 0 0 {bytes}\r\n{}\r\n", "v".repeat(bytes))), ["STORED"]);
+    }
+    let short = "get nothing\r\n".repeat(3000);
+    let answers = datagrams(
+        serving.datagrams.as_deref().unwrap(),
+        &[(0, 1, b"get ten\r\n"), (0, 1, b"get eleven\r\n"), (0, 1, b"get long\r\nmn\r\n"), (0, 1, short.as_bytes())],
+    );
+    assert_eq!((answers[0].len(), answers[0].concat().len()), (10, 13_700 + 26));
+    let error = "SERVER_ERROR out of memory writing get response\r\n";
+    assert_eq!(answers[1..], [[error], [&format!("{error}MN\r\n")], [error]]);
 }
 
 /// A number from `stats`.

@@ -46,8 +46,6 @@ pub const NO_MEMORY_TO_ANSWER: &[u8] = b"SERVER_ERROR out of memory writing get 
 pub const BUSY: &[u8] = b"SERVER_ERROR busy\r\n";
 /// The server failed.
 pub const FAILED: &[u8] = b"SERVER_ERROR internal error\r\n";
-/// A request of several datagrams.
-pub const SEVERAL_DATAGRAMS: &[u8] = b"SERVER_ERROR multi-packet request not supported\r\n";
 /// No room for another connection.
 pub const CROWDED: &[u8] = b"ERROR Too many open connections\r\n";
 /// Stored.

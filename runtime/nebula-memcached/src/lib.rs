@@ -30,7 +30,8 @@
 //!   metadump`, and `stats` with `settings` `items` `slabs` `sizes` `conns` `cachedump` `reset`.
 //! - Meta: `mg` `ms` `md` `ma` `mn` `me`, with the flags `b c f h k l q s t v C D F I J M N O R T`
 //!   where memcached has them.
-//! - `ERROR`: `lru`, `slabs`, `watch`, `cache_memlimit`, `shutdown`, the binary protocol, SASL.
+//! - `ERROR`: `lru`, `slabs`, `watch`, `cache_memlimit`, `shutdown`.
+//! - The connection is closed: HTTP, TLS, the binary protocol and so SASL.
 //!
 //! **Invariant:** a stream is cut into the same requests however it comes, and no bytes make it
 //! panic. *Enforced by* `tests/stream.rs` and the fuzz target `memcached`.

@@ -11,6 +11,7 @@
 //! | `/ready` | 200 while the server takes RPCs, 503 once it drains |
 
 mod exchange;
+mod host;
 mod live;
 mod pages;
 mod prometheus;

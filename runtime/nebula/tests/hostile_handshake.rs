@@ -15,8 +15,9 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("a proc file system").count()
 }
 
+/// The engine may have made one more since, for its first sleep.
 fn wait_until_closed(before: usize) {
-    wait_until("the descriptors of those who left", || (descriptors() <= before).then_some(()));
+    wait_until("the descriptors of those who left", || (descriptors() <= before + 1).then_some(()));
 }
 
 /// The code of the server's answer to these bytes, or `None` if it hangs up.
@@ -127,10 +128,13 @@ fn those_who_say_nothing_are_let_go_and_hold_up_nobody() {
     let name = endpoint("silent");
     let server = Server::bind(&name).inline(false).serve(echo).expect("a server");
     let before = descriptors();
-    let silent: Vec<_> = (0..200).map(|_| dial(&name)).collect();
+    let silent: Vec<_> = (0..4096).map(|_| dial(&name)).collect();
     for number in 0..20_u8 {
         let mut client = Client::connect(&name).expect("the listener accepts");
         assert_eq!(client.call(&[number]).expect("an echo"), [number]);
+        // The server keeps some dozens of them, and a client takes a few.
+        let kept = descriptors() - before - silent.len();
+        assert!(kept < 100, "{kept}");
     }
     wait_until("an end of patience", || silent.iter().all(is_readable).then_some(()));
     assert!(silent.iter().all(|socket| hear(socket).0.is_empty()), "hung up without a word");

@@ -31,6 +31,9 @@ const RUN_NS: u64 = 40_000_000;
 const WARM_UP_NS: u64 = 10_000_000;
 const START_NS: u64 = 1_000_000_000;
 const HEADER_BYTES: usize = 4;
+/// The beginning of a line that is at least so long.
+const LONG_LINE: &[u8] = b"#";
+const LONG_LINE_BYTES: usize = 1 << 20;
 
 /// The protocol, and the clock that each refusal moves.
 #[derive(Debug, Default)]
@@ -41,6 +44,9 @@ struct Lines {
 
 impl Framing for Lines {
     fn next(&self, bytes: &[u8]) -> Frame {
+        if bytes.starts_with(LONG_LINE) && bytes.len() < LONG_LINE_BYTES {
+            return Frame::Incomplete { bytes_min: LONG_LINE_BYTES };
+        }
         match bytes.iter().position(|&byte| byte == b'\n') {
             Some(at) => Frame::Request { bytes: at + 1, key_hash: 0, discard: 0 },
             None => Frame::Incomplete { bytes_min: 0 },
@@ -282,6 +288,101 @@ fn over_a_stream_who_asks_for_little_has_more_of_it_served_than_who_asks_for_mos
     };
     let (most, little) = (served(&seen[..1]), served(&seen[1..]));
     assert!(little > 3.0 * most, "of those who ask for little {little} is served, of the other {most}");
+}
+
+/// A server for `clients_max` clients, turned by hand.
+fn turned(clients_max: u16, clock: &Arc<AtomicU64>) -> (RunningServer, impl FnMut() + use<>) {
+    let config = unhurried(config()).inline(true).idle(IdlePolicy::Spin).clients_max(clients_max);
+    let server = Server::bind(&here("tcp")).config(config).framing(Lines::default());
+    let (server, mut workers) = server.open_by(&Time::Manual(clock.clone())).expect("a server");
+    let turn = move || {
+        workers[0].turn(&|_: &[u8], reply: &mut Reply<'_>| reply.write(b"done\n"));
+    };
+    (server, turn)
+}
+
+/// Asks, and returns the answer after at most some turns.
+fn ask_in_turns(stream: &mut TcpStream, turn: &mut impl FnMut()) -> String {
+    stream.set_nonblocking(true).expect("a socket");
+    let _ = stream.write(b"ask\n");
+    let (mut answer, mut room) = (String::new(), [0; 64]);
+    wait_until("an answer", || {
+        turn();
+        match stream.read(&mut room) {
+            Ok(0) => return Some(()),
+            Ok(bytes) => answer.push_str(std::str::from_utf8(&room[..bytes]).expect("text")),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+        answer.ends_with('\n').then_some(())
+    });
+    answer
+}
+
+#[test]
+fn over_a_stream_only_who_has_asked_keeps_its_place() {
+    const CLIENTS_MAX: u16 = 8;
+    let _watchdog = Watchdog::new("silent connections of a stream");
+    let (server, mut turn) = turned(CLIENTS_MAX, &Arc::new(AtomicU64::new(START_NS * 1000)));
+    let crowd = |turn: &mut dyn FnMut()| -> Vec<TcpStream> {
+        let silent = (0..100).map(|number| {
+            let mut stream = TcpStream::connect(address(&server)).expect("a server listens");
+            // Half of them sends half a request.
+            (number % 2 == 0).then(|| stream.write_all(b"as").expect("sent"));
+            turn();
+            stream
+        });
+        silent.collect()
+    };
+    let mut crowds = vec![crowd(&mut turn)];
+    let mut askers = Vec::new();
+    for _ in 0..CLIENTS_MAX {
+        let mut asker = TcpStream::connect(address(&server)).expect("a server listens");
+        assert_eq!(ask_in_turns(&mut asker, &mut turn), "done\n");
+        askers.push(asker);
+        crowds.push(crowd(&mut turn));
+    }
+    for asker in &mut askers {
+        assert_eq!(ask_in_turns(asker, &mut turn), "done\n");
+    }
+    let mut beyond = TcpStream::connect(address(&server)).expect("a server listens");
+    assert_eq!(ask_in_turns(&mut beyond, &mut turn), "crowded\n");
+    server.stop();
+}
+
+#[test]
+fn over_a_stream_parts_of_requests_that_fill_the_room_are_given_up_after_two_seconds() {
+    const SECOND_PS: u64 = 1_000_000_000_000;
+    /// Of less than a MiB each, so that half of the room of 64 MiB is exceeded by two.
+    const HALVES: usize = 34;
+    let _watchdog = Watchdog::new("parts of requests");
+    let clock = Arc::new(AtomicU64::new(START_NS * 1000));
+    let (server, mut turn) = turned(64, &clock);
+    let part = [LONG_LINE, &[b'x'; LONG_LINE_BYTES - 2]].concat();
+    let mut halves: Vec<_> = (0..HALVES).map(|_| Asker::connect(address(&server)).stream).collect();
+    for stream in &mut halves {
+        let mut sent = 0;
+        wait_until("all sent", || {
+            turn();
+            sent += stream.write(&part[sent..]).unwrap_or(0);
+            (sent == part.len()).then_some(())
+        });
+    }
+    (0..1000).for_each(|_| turn());
+    let open = |halves: &mut Vec<TcpStream>| {
+        let is_open = |mut stream: &TcpStream| matches!(stream.read(&mut [0; 1]), Err(error) if error.kind() == ErrorKind::WouldBlock);
+        halves.iter().filter(|stream| is_open(stream)).count()
+    };
+    clock.fetch_add(SECOND_PS, Relaxed);
+    (0..1000).for_each(|_| turn());
+    assert_eq!(open(&mut halves), HALVES, "they may go on");
+    clock.fetch_add(SECOND_PS, Relaxed);
+    wait_until("the ends of two", || {
+        turn();
+        (open(&mut halves) == HALVES - 2).then_some(())
+    });
+    (0..1000).for_each(|_| turn());
+    assert_eq!(open(&mut halves), HALVES - 2, "there is room");
+    server.stop();
 }
 
 /// Answers with the serving thread.

@@ -24,6 +24,9 @@ pub enum DropReason {
     NotIpv4,
     /// It is cut, or contradicts itself.
     Malformed,
+    /// Nobody can be its source: a loopback, multicast or broadcast address, one of 0.0.0.0/8, or
+    /// that of its destination.
+    BadSource,
     /// It is a fragment, and a function needs ports.
     Fragment,
     /// Its hop limit is reached.
@@ -40,9 +43,10 @@ pub enum DropReason {
 
 impl DropReason {
     /// All reasons, in their order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NotIpv4,
         Self::Malformed,
+        Self::BadSource,
         Self::Fragment,
         Self::HopLimit,
         Self::Firewall,
@@ -57,6 +61,7 @@ impl DropReason {
         match self {
             Self::NotIpv4 => "not_ipv4",
             Self::Malformed => "malformed",
+            Self::BadSource => "bad_source",
             Self::Fragment => "fragment",
             Self::HopLimit => "hop_limit",
             Self::Firewall => "firewall",
@@ -130,6 +135,9 @@ impl Chain {
 
     fn pass(&mut self, now: Timestamp, direction: Direction, frame: &mut [u8]) -> Result<usize, DropReason> {
         let mut packet = Packet::parse(frame)?;
+        if !packet.flow().has_possible_source() {
+            return Err(DropReason::BadSource);
+        }
         let mut go = |function: &mut Box<dyn Function>| function.handle(now, direction, &mut packet);
         match direction {
             Direction::Outward => self.functions.iter_mut().try_for_each(&mut go),

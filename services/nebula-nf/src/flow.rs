@@ -80,6 +80,15 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Whether a host can have sent it: its source is one host, and not its destination (RFC 1812,
+    /// section 5.3.7).
+    #[must_use]
+    pub const fn has_possible_source(&self) -> bool {
+        let (from, to) = (self.from.ip, self.to.ip);
+        let is_host = !from.is_loopback() && !from.is_multicast() && !from.is_broadcast() && from.octets()[0] != 0;
+        is_host && from.to_bits() != to.to_bits()
+    }
+
     /// The hash of this flow: the same on every machine.
     #[must_use]
     pub fn hash(&self) -> u32 {

@@ -61,6 +61,22 @@ fn every_packet_passes_or_is_dropped_for_one_reason() {
 }
 
 #[test]
+fn a_packet_from_nobody_is_dropped_in_both_directions() {
+    for direction in [Direction::Outward, Direction::Inward] {
+        let mut chain = config("counter").shard(0, 1);
+        for from in ["127.0.0.1", "127.9.9.9", "224.0.0.1", "239.255.255.255", "255.255.255.255", "0.0.0.0", "8.8.8.8"]
+        {
+            let dropped = through(&mut chain, direction, &format!("{from}:53"), "8.8.8.8:53");
+            assert_eq!(dropped, Err(DropReason::BadSource), "{from}");
+        }
+        for from in ["126.255.255.255", "128.0.0.1", "223.255.255.255", "8.8.8.9", "1.0.0.0"] {
+            assert!(through(&mut chain, direction, &format!("{from}:53"), "8.8.8.8:53").is_ok(), "{from}");
+        }
+        assert_eq!((chain.passed(), chain.dropped(DropReason::BadSource)), (5, 7));
+    }
+}
+
+#[test]
 fn a_flow_and_what_answers_it_are_of_one_shard() {
     for text in [ALL, "lb:10.9.0.1:53=10.2.0.2:53+10.2.0.3:53,nat:192.0.2.1", "counter"] {
         let (config, shards) = (config(text), 8);

@@ -81,7 +81,7 @@ impl Hosts {
     /// What a server at `address` answers to a GET.
     fn get(&self, host: &str, address: &'static str, path: &str) -> String {
         let mut stream = self.on(host, move || TcpStream::connect(address).unwrap());
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: nf\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer

@@ -21,6 +21,8 @@ use nebula_ui::output::Failure;
 use nebula_ui::signal;
 
 const PATIENCE: Duration = Duration::from_secs(2);
+/// For the answers to one batch of a preload.
+const BATCH_WITHIN: Duration = Duration::from_secs(30);
 const READ_BYTES: usize = 64 << 10;
 const PRELOADED_AT_ONCE: u64 = 64;
 
@@ -62,7 +64,7 @@ fn address(plan: &LoadPlan) -> Result<SocketAddr, Failure> {
 fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
     let until = Instant::now() + PATIENCE;
     loop {
-        match TcpStream::connect(address) {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused && Instant::now() < until => {
                 signal::check()?;
                 std::thread::sleep(Duration::from_millis(20));
@@ -225,6 +227,8 @@ fn value(bytes: &[u8], end: usize, operation: &Operation) -> Result<Option<(usiz
 /// Stores every key of the plan over one connection, and repeats refused ones.
 pub(super) fn preload(plan: &LoadPlan, watch: &mut dyn FnMut(u64)) -> Result<(), Failure> {
     let mut stream = connect(address(plan)?)?;
+    stream.set_read_timeout(Some(BATCH_WITHIN))?;
+    stream.set_write_timeout(Some(BATCH_WITHIN))?;
     let mut value = vec![0; plan.value_bytes as usize];
     let (mut output, mut input) = (Vec::new(), vec![0; READ_BYTES]);
     let mut waiting: VecDeque<u64> = VecDeque::new();
@@ -240,12 +244,16 @@ pub(super) fn preload(plan: &LoadPlan, watch: &mut dyn FnMut(u64)) -> Result<(),
             fill(Key(key), &mut value);
             push_set(&mut output, Key(key), plan.key_bytes, &value);
         }
+        let until = Instant::now() + BATCH_WITHIN;
         stream.write_all(&output)?;
         let (mut answers, mut left) = (Vec::new(), waiting.len());
         while left > 0 {
             let bytes = stream.read(&mut input)?;
             if bytes == 0 {
                 return Err(Failure::fault("the server has closed the connection"));
+            }
+            if Instant::now() > until {
+                return Err(Failure::fault(format!("{PRELOADED_AT_ONCE} SETs have no answer after {BATCH_WITHIN:?}")));
             }
             answers.extend_from_slice(&input[..bytes]);
             while let Some(end) = answers.iter().position(|&byte| byte == b'\n') {

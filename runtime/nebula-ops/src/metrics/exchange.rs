@@ -2,15 +2,20 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
+use super::host;
 use super::pages::{Answer, Pages};
 
-/// With its head.
+/// Of its head: what follows is not read.
 const REQUEST_BYTES_MAX: usize = 8192;
 const HEADERS_MAX: usize = 64;
+/// From the connection to the last byte of the request.
+const REQUEST_WITHIN: Duration = Duration::from_secs(2);
+/// From there to the last byte of the answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -20,6 +25,7 @@ pub(super) enum Step {
 
 pub(super) struct Exchange {
     stream: TcpStream,
+    place: u32,
     until: Instant,
     request: Vec<u8>,
     answer: Vec<u8>,
@@ -27,9 +33,10 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn begin(stream: TcpStream, until: Instant) -> std::io::Result<Self> {
+    pub(super) fn begin(stream: TcpStream, place: u32) -> std::io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { stream, until, request: Vec::new(), answer: Vec::new(), sent: 0 })
+        let until = Instant::now() + REQUEST_WITHIN;
+        Ok(Self { stream, place, until, request: Vec::new(), answer: Vec::new(), sent: 0 })
     }
 
     pub(super) fn stream(&self) -> &TcpStream {
@@ -40,8 +47,8 @@ impl Exchange {
         self.until
     }
 
-    pub(super) fn has_asked(&self) -> bool {
-        !self.request.is_empty()
+    pub(super) fn place(&self) -> u32 {
+        self.place
     }
 
     pub(super) fn interest(&self) -> PollFlags {
@@ -52,7 +59,7 @@ impl Exchange {
     pub(super) fn go_on(&mut self, pages: &mut Pages) -> Step {
         if self.answer.is_empty() {
             match self.read(pages) {
-                Ok(Some(answer)) => self.answer = answer,
+                Ok(Some(answer)) => (self.answer, self.until) = (answer, Instant::now() + ANSWER_WITHIN),
                 Ok(None) => return Step::Waits,
                 Err(_) => return Step::Over,
             }
@@ -72,9 +79,6 @@ impl Exchange {
             self.request.extend_from_slice(&bytes[..read]);
             if let Some(answer) = answered(&self.request, pages) {
                 return Ok(Some(answer));
-            }
-            if self.request.len() > REQUEST_BYTES_MAX {
-                return Ok(Some(Answer::status(431, "Request Header Fields Too Large").to_bytes(false)));
             }
         }
     }
@@ -109,8 +113,11 @@ fn answered(request: &[u8], pages: &mut Pages) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(request) {
-        Ok(httparse::Status::Partial) => None,
-        Ok(httparse::Status::Complete(_)) => {
+        Ok(httparse::Status::Partial) if request.len() < REQUEST_BYTES_MAX => None,
+        Ok(httparse::Status::Complete(..=REQUEST_BYTES_MAX)) if !names_us(parsed.headers) => {
+            Some(Answer::status(421, "Misdirected Request: ask by address").to_bytes(parsed.method != Some("HEAD")))
+        }
+        Ok(httparse::Status::Complete(..=REQUEST_BYTES_MAX)) => {
             let path = parsed.path.unwrap_or_default();
             let (path, query) = path.split_once('?').unwrap_or((path, ""));
             Some(match parsed.method {
@@ -119,9 +126,16 @@ fn answered(request: &[u8], pages: &mut Pages) -> Option<Vec<u8>> {
                 _ => Answer::status(405, "Method Not Allowed").to_bytes(true),
             })
         }
-        Err(httparse::Error::TooManyHeaders) => {
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => {
             Some(Answer::status(431, "Request Header Fields Too Large").to_bytes(true))
         }
         Err(_) => Some(Answer::status(400, "Bad Request").to_bytes(true)),
     }
+}
+
+/// A request without a name is no web page's.
+fn names_us(headers: &[httparse::Header<'_>]) -> bool {
+    let machine = rustix::system::uname();
+    let mut names = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+    names.all(|host| host::is_ours(host.value, machine.nodename().to_bytes()))
 }

@@ -2,40 +2,46 @@
 //! waiting.
 //!
 //! The thread waits only in one `poll` over all connections. Each connection has one request of
-//! some kilobytes, one answer, and one deadline. When all places are taken, a new connection
-//! replaces the oldest that has sent no byte, or else the oldest. So a silent client cannot block
+//! some kilobytes, one answer, and a deadline for each. When all places are taken, the address
+//! prefix with most of them loses its oldest to a new connection. So a silent client cannot block
 //! others.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use nebula_nic::places::{Place, Places, PlacesConfig, prefix};
+use nebula_nic::{Span, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::exchange::{Exchange, Step};
 use super::pages::Pages;
 
 /// Connections at a time.
-const CONNECTIONS_MAX: usize = 32;
-/// From the first byte to the last.
-const WITHIN: Duration = Duration::from_secs(5);
+const CONNECTIONS_MAX: u32 = 32;
 /// The thread yields its core to those that serve RPCs.
 const NICE: i32 = 10;
 
 pub(super) fn run(listener: &TcpListener, stop: &OwnedFd, mut pages: Pages) {
     // Of this thread alone. If it fails, the priority stays.
     let _ = rustix::process::setpriority_process(None, NICE);
-    let mut exchanges: Vec<Exchange> = Vec::with_capacity(CONNECTIONS_MAX);
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    let mut door = Door::new();
     loop {
         let Some((may_accept, ready)) = wait(listener, stop, &exchanges) else { return };
         let mut ready = ready.into_iter();
         let now = Instant::now();
         exchanges.retain_mut(|exchange| {
             let is_over = ready.next().unwrap_or(false) && exchange.go_on(&mut pages) == Step::Over;
-            !is_over && exchange.until() > now
+            let stays = !is_over && exchange.until() > now;
+            if !stays {
+                door.places.leave(exchange.place());
+            }
+            stays
         });
         if may_accept {
-            accept(listener, &mut exchanges);
+            door.accept(listener, &mut exchanges);
         }
     }
 }
@@ -63,17 +69,34 @@ fn timespec(time: Duration) -> Timespec {
     Timespec::try_from(time + Duration::from_millis(1)).unwrap_or_default()
 }
 
-fn accept(listener: &TcpListener, exchanges: &mut Vec<Exchange>) {
-    // At most as many as fit, before the existing exchanges go on.
-    for _ in 0..CONNECTIONS_MAX {
-        let Ok((stream, _)) = listener.accept() else { return };
-        let Ok(exchange) = Exchange::begin(stream, Instant::now() + WITHIN) else { continue };
-        if exchanges.len() == CONNECTIONS_MAX {
-            // In the order of their arrival.
-            let silent = exchanges.iter().position(|exchange| !exchange.has_asked());
-            exchanges.remove(silent.unwrap_or(0));
+/// Whom to let in.
+struct Door {
+    places: Places,
+    hasher: RandomState,
+    began: Instant,
+}
+
+impl Door {
+    /// Nobody proves anything here: an answer is soon sent, and its place free again. Each exchange
+    /// has its own deadlines.
+    fn new() -> Self {
+        let places = Places::new(PlacesConfig::of_handshakes(CONNECTIONS_MAX));
+        Self { places, hasher: RandomState::new(), began: Instant::now() }
+    }
+
+    /// Accepts at most as many as fit, before the existing exchanges go on.
+    fn accept(&mut self, listener: &TcpListener, exchanges: &mut Vec<Exchange>) {
+        for _ in 0..CONNECTIONS_MAX {
+            let Ok((stream, peer)) = listener.accept() else { return };
+            let now = Timestamp::ZERO + Span::from(self.began.elapsed());
+            let [source, ..] = self.hasher.hash_one(prefix(peer.ip())).to_le_bytes();
+            let Some(Place { id, evicts }) = self.places.arrive(now, source) else { continue };
+            exchanges.retain(|exchange| Some(exchange.place()) != evicts);
+            match Exchange::begin(stream, id) {
+                Ok(exchange) => exchanges.push(exchange),
+                Err(_) => self.places.leave(id),
+            }
         }
-        exchanges.push(exchange);
     }
 }
 
@@ -119,7 +142,7 @@ mod tests {
         served("paths", |address| {
             for (request, begins) in [
                 ("GET /ready HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
-                ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", "HTTP/1.1 200"),
+                ("GET / HTTP/1.0\r\nHost: localhost:1\r\n\r\n", "HTTP/1.1 200"),
                 ("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
                 ("GET /status.json?x=1 HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
                 ("GET /servers.json HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
@@ -130,6 +153,8 @@ mod tests {
                 ("GET /nowhere HTTP/1.1\r\n\r\n", "HTTP/1.1 404"),
                 ("POST /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 405"),
                 ("hello\r\n\r\n", "HTTP/1.1 400"),
+                ("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", "HTTP/1.1 421"),
+                ("HEAD / HTTP/1.1\r\nHost: localhost\r\nhost: evil.example:1\r\n\r\n", "HTTP/1.1 421"),
             ] {
                 let answer = ask(address, request);
                 assert!(answer.starts_with(begins), "{request}: {answer}");
@@ -144,6 +169,11 @@ mod tests {
         served("long", |address| {
             let answer = ask(address, &format!("GET / HTTP/1.1\r\nX: {}", "a".repeat(20_000)));
             assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+            for (bytes, begins) in [(8192, "HTTP/1.1 200"), (8193, "HTTP/1.1 431"), (9000, "HTTP/1.1 431")] {
+                let rest = "GET / HTTP/1.1\r\nX: \r\n\r\n".len();
+                let answer = ask(address, &format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(bytes - rest)));
+                assert!(answer.starts_with(begins), "{bytes}: {answer}");
+            }
         });
     }
 
@@ -163,11 +193,23 @@ mod tests {
     }
 
     #[test]
+    fn half_a_request_has_its_time_and_no_more() {
+        served("half", |address| {
+            let mut half = TcpStream::connect(address).unwrap();
+            half.write_all(b"GET /re").unwrap();
+            let mut answer = String::new();
+            // Ends without an answer, or the test never does.
+            half.read_to_string(&mut answer).unwrap();
+            assert_eq!(answer, "");
+        });
+    }
+
+    #[test]
     fn a_request_in_single_bytes_is_answered() {
         served("bytes", |address| {
             let mut stream = TcpStream::connect(address).unwrap();
             stream.set_nodelay(true).unwrap();
-            for byte in b"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n" {
+            for byte in b"GET /ready HTTP/1.1\r\nHost: [::1]\r\n\r\n" {
                 stream.write_all(&[*byte]).unwrap();
             }
             let mut answer = String::new();

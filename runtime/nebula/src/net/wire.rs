@@ -1,5 +1,6 @@
 //! A network that carries datagrams, and the routes on it.
 
+use nebula_nic::Timestamp;
 use nebula_sys::udp::DropRule;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -73,6 +74,18 @@ pub trait Wire: Send + std::fmt::Debug {
     /// break, and a peer that does not read may lose datagrams.
     fn is_lossless(&self) -> bool {
         false
+    }
+
+    /// A turn of the server begins. Returns whether [`prove`](Self::prove) says anything new of a
+    /// peer. A wire of connections closes those that have not proved themselves in time.
+    fn begin_turn(&mut self, now: Timestamp) -> bool {
+        let _ = now;
+        false
+    }
+
+    /// Reports that `peer` is an accepted client. A wire of connections keeps a place for it.
+    fn prove(&mut self, peer: Route) {
+        let _ = peer;
     }
 
     /// Stops accepting peers, where peers connect. Connected peers stay.

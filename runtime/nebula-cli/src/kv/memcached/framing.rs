@@ -56,6 +56,11 @@ impl Framing for Memcached {
         HEADER_BYTES
     }
 
+    /// A value that goes on in another datagram would be read as commands there.
+    fn takes_datagram(&self, header: &[u8]) -> bool {
+        Header::read(header).is_some_and(|header| header.pieces == 1)
+    }
+
     fn answer_header(&self, asked: &[u8], index: u16, count: u16, header: &mut [u8]) -> Option<()> {
         let Header { request, .. } = Header::read(asked)?;
         header.copy_from_slice(&Header { request, piece: index, pieces: count }.bytes());

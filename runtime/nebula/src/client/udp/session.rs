@@ -13,7 +13,7 @@ use crate::config::key::Keys;
 use crate::endpoint::Endpoint;
 use crate::net::{Time, Watch, Wire};
 use crate::nic::one_sided::ROOM_BYTES;
-use crate::transport::udp::handshake::derived;
+use crate::transport::udp::handshake::{closed, derived};
 use crate::transport::udp::message::NO_BUDGET;
 use crate::transport::udp::seal::Seal;
 use nebula_nic::{BURST_PACKETS, Span, Timestamp, TransferId};
@@ -69,6 +69,8 @@ pub(super) struct Session {
     pub(super) heard: Timestamp,
     pub(super) refusals: u32,
     is_lossless: bool,
+    /// Welcomed on a connection, and nothing sent there so far.
+    owes_proof: bool,
     transmissions_max: u32,
     /// Whether the connection has broken, which loses the packets in flight.
     pub(super) is_broken: bool,
@@ -131,6 +133,7 @@ impl Session {
             heard: now,
             refusals: 0,
             is_lossless,
+            owes_proof: false,
             transmissions_max,
             is_broken: false,
             breaks: 0,
@@ -432,6 +435,21 @@ impl Session {
         if self.handshake.is_asking() {
             self.keep_asking(wire);
         }
+        if std::mem::take(&mut self.owes_proof) {
+            self.prove(wire);
+        }
+    }
+
+    /// Sends a frame without messages: a connection of which only hellos have come is soon closed.
+    #[cold]
+    fn prove(&mut self, wire: &mut dyn Wire) {
+        let Some(admitted) = self.handshake.open() else { return };
+        let frame = admitted.frame(self.outbox.datagram_bytes, self.outbox.seal.first());
+        if let Some(datagram) = closed(&mut self.outbox.seal, &frame, &[]) {
+            self.outbox.send_alone(wire, &datagram);
+        }
+        let flushed = wire.flush();
+        self.note(flushed);
     }
 
     #[cold]
@@ -507,6 +525,7 @@ impl Session {
     #[cold]
     pub(super) fn enter(&mut self, before: Option<Admitted>) {
         let Some(&admitted) = self.handshake.admitted() else { return };
+        self.owes_proof = self.is_lossless;
         if before.is_some_and(|before| !before.is_of(admitted.incarnation, admitted.snid)) {
             self.lose_server();
             self.server_time = ServerTime::default();

@@ -3,8 +3,11 @@
 use super::link::{End, Link};
 use crate::net::sockets::{News, Sockets};
 use crate::net::wire::Route;
+use nebula_nic::places::{Place, Places, PlacesConfig, prefix};
+use nebula_nic::{Span, Timestamp};
 use rustix::net::sockopt;
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -30,15 +33,15 @@ pub(super) struct Client {
 
 #[derive(Debug)]
 pub(super) struct Clients {
-    places: Vec<Option<Box<Client>>>,
-    free: Vec<u32>,
+    clients: Vec<Option<Box<Client>>>,
+    places: Places,
     by_route: HashMap<Route, u32>,
     ready: VecDeque<u32>,
     dirty: Vec<u32>,
     ended: Vec<u32>,
-    most: u32,
     kept: usize,
     unsent: usize,
+    now: Timestamp,
     /// Connections closed because of their peer's violation.
     pub(super) violations: u64,
 }
@@ -46,15 +49,15 @@ pub(super) struct Clients {
 impl Clients {
     pub(super) fn new(most: u32) -> Self {
         Self {
-            places: Vec::new(),
-            free: Vec::new(),
+            clients: Vec::new(),
+            places: Places::new(PlacesConfig::of_clients(most)),
             by_route: HashMap::new(),
             ready: VecDeque::new(),
             dirty: Vec::new(),
             ended: Vec::new(),
-            most,
             kept: 0,
             unsent: 0,
+            now: Timestamp::ZERO,
             violations: 0,
         }
     }
@@ -62,12 +65,14 @@ impl Clients {
     /// Adds a connection; returns it if there is no place. With `has_several` local addresses,
     /// answers come from the one that the peer connected to.
     pub(super) fn add(&mut self, sockets: &Sockets, stream: TcpStream, has_several: bool) -> Result<(), TcpStream> {
-        let Some(id) = self.place() else { return Err(stream) };
-        let Ok(route) = route_of(&stream, has_several).and_then(|route| sockets.watch(&stream, id).map(|()| route))
-        else {
-            self.free.push(id);
+        let Ok(route) = route_of(&stream, has_several) else { return Ok(()) };
+        let [source, ..] = self.by_route.hasher().hash_one(prefix(route.peer.ip())).to_le_bytes();
+        let Some(Place { id, evicts }) = self.places.arrive(self.now, source) else { return Err(stream) };
+        evicts.into_iter().for_each(|evicted| self.forget(evicted));
+        if sockets.watch(&stream, id).is_err() {
+            self.places.leave(id);
             return Ok(());
-        };
+        }
         // If the kernel cannot do this, a peer that left silently keeps its place longer.
         let _ = sockopt::set_socket_keepalive(&stream, true);
         let _ = sockopt::set_tcp_keepidle(&stream, SILENCE);
@@ -79,21 +84,40 @@ impl Clients {
             is_dirty: false,
             has_ended: false,
         };
-        self.places[id as usize] = Some(Box::new(client));
+        let place = id as usize;
+        if self.clients.len() <= place {
+            self.clients.resize_with(place + 1, || None);
+        }
+        self.clients[place] = Some(Box::new(client));
         Ok(())
     }
 
-    fn place(&mut self) -> Option<u32> {
-        if let Some(id) = self.free.pop() {
-            return Some(id);
+    /// Closes connections that have not proved themselves in time. Returns whether some have time
+    /// left.
+    pub(super) fn begin_turn(&mut self, now: Timestamp) -> bool {
+        self.now = now;
+        while let Some(late) = self.places.poll_overdue(now) {
+            self.forget(late);
         }
-        let id = u32::try_from(self.places.len()).ok().filter(|&id| id < self.most)?;
-        self.places.push(None);
-        Some(id)
+        self.places.unproven() > 0
+    }
+
+    /// The time until a connection may be overdue.
+    pub(super) fn next_overdue(&self) -> Option<Span> {
+        self.places.next_overdue().map(|at| at.since(self.now))
+    }
+
+    /// The peer is an accepted client.
+    pub(super) fn prove(&mut self, peer: &Route) {
+        if let Some(&id) = self.by_route.get(peer)
+            && !self.places.prove(id)
+        {
+            self.end(id, End::Closed);
+        }
     }
 
     fn get(&mut self, id: u32) -> Option<&mut Client> {
-        self.places.get_mut(id as usize)?.as_deref_mut()
+        self.clients.get_mut(id as usize)?.as_deref_mut()
     }
 
     pub(super) fn wake(&mut self, News { id, may_read, has_ended, may_send }: News) {
@@ -183,7 +207,11 @@ impl Clients {
     /// Closes connections that have ended, after their output was offered to the kernel.
     pub(super) fn close_ended(&mut self) {
         while let Some(id) = self.ended.pop() {
-            self.close(id);
+            // Its place may be another's.
+            if self.get(id).is_some_and(|client| client.has_ended) {
+                self.places.leave(id);
+                self.forget(id);
+            }
         }
     }
 
@@ -202,15 +230,15 @@ impl Clients {
         }
     }
 
-    fn close(&mut self, id: u32) {
-        let Some(client) = self.places.get_mut(id as usize).and_then(Option::take) else { return };
+    /// Closes a connection whose place is free.
+    fn forget(&mut self, id: u32) {
+        let Some(client) = self.clients.get_mut(id as usize).and_then(Option::take) else { return };
         self.kept -= client.link.kept();
         self.unsent -= client.link.unsent();
         // The same peer may have connected again.
         if self.by_route.get(&client.route) == Some(&id) {
             self.by_route.remove(&client.route);
         }
-        self.free.push(id);
     }
 }
 

@@ -5,11 +5,14 @@ use super::frames::DATAGRAM_BYTES;
 use super::link::READ_BYTES;
 use crate::net::sockets::Sockets;
 use crate::net::wire::{Route, Wire};
+use nebula_nic::Timestamp;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+/// The kernel's waits end at whole milliseconds.
+const TICK: Duration = Duration::from_millis(1);
 /// Frames taken in one call: of all connections, and of one, so that others have their turn.
 const FRAMES_PER_LOOK: usize = 64;
 const FRAMES_PER_CLIENT: usize = 16;
@@ -41,7 +44,8 @@ pub struct TcpServerWire {
 }
 
 impl TcpServerWire {
-    /// Listens at `local` for at most `clients_max` connections. Further ones are closed at once.
+    /// Listens at `local` for at most `clients_max` clients. Further ones are closed at once. Some
+    /// more connections may be open of which no client is known so far.
     ///
     /// # Errors
     ///
@@ -115,9 +119,18 @@ impl Wire for TcpServerWire {
 
     fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()> {
         if !self.clients.has_more() {
-            self.sockets.wait(timeout, parker);
+            let overdue = self.clients.next_overdue().map(|left| Duration::from_nanos(left.as_ns()) + TICK);
+            self.sockets.wait(timeout.into_iter().chain(overdue).min(), parker);
         }
         Ok(())
+    }
+
+    fn begin_turn(&mut self, now: Timestamp) -> bool {
+        self.clients.begin_turn(now)
+    }
+
+    fn prove(&mut self, peer: Route) {
+        self.clients.prove(&peer);
     }
 
     fn let_nobody_in(&mut self) {

@@ -12,7 +12,8 @@ use crate::nic::one_sided::id_of;
 use crate::rpc::region::Registered;
 use crate::rpc::slot::{Geometry, SLOTS_MAX};
 use crate::status::{Asleep, Layout, StatusReader};
-use nebula_nic::{Choose, Header, NodeId, Rss};
+use nebula_nic::places::{Place, Places, PlacesConfig};
+use nebula_nic::{Choose, Header, NodeId, Rss, Span, Timestamp};
 use nebula_sys::doorbells::words_of;
 use nebula_sys::process::{own_uid, uid_of_peer};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
@@ -25,10 +26,11 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// A client that connects and sends nothing is dropped after this time.
-const GREETING: Duration = Duration::from_secs(2);
+/// Clients at once that have sent nothing so far. For the next one, the user with most of them
+/// loses the oldest.
+const GREETING_MAX: u32 = 64;
 
 const OBSERVERS_MAX: usize = 64;
 
@@ -246,8 +248,10 @@ pub(crate) struct Listener {
     queues: Box<[Arc<EventQueue>]>,
     rss: Rss,
     ids: ClientIds,
-    /// Connected, without a hello so far.
-    greeting: Vec<(OwnedFd, Instant)>,
+    /// Connected, without a hello so far, each with its place.
+    greeting: Vec<(OwnedFd, u32)>,
+    places: Places,
+    began: Instant,
     /// With what is news from each: of a client with a doorbell, which may wake its engine, only
     /// its end.
     served: Vec<(Arc<OwnedFd>, NodeId, PollFlags)>,
@@ -285,6 +289,8 @@ impl Listener {
             rss,
             ids,
             greeting: Vec::new(),
+            places: Places::new(PlacesConfig::of_handshakes(GREETING_MAX)),
+            began: Instant::now(),
             served: Vec::new(),
             observers: Vec::new(),
         })
@@ -332,16 +338,36 @@ impl Listener {
             if !timed_out {
                 self.attend(&ready);
             }
-            let now = Instant::now();
-            self.greeting.retain(|(_, until)| *until > now);
+            let now = self.now();
+            while let Some(late) = self.places.poll_overdue(now) {
+                self.dismiss(late);
+            }
         }
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::ZERO + Span::from(self.began.elapsed())
+    }
+
+    fn dismiss(&mut self, place: u32) {
+        self.greeting.retain(|(_, held)| *held != place);
+    }
+
+    fn accept(&mut self) {
+        let Some(listening) = &self.listening else { return };
+        let Ok(socket) = accept_with(listening, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) else { return };
+        // A user is a source.
+        let [source, ..] = uid_of_peer(&socket).unwrap_or(0).to_le_bytes();
+        let Some(Place { id, evicts }) = self.places.arrive(self.now(), source) else { return };
+        evicts.into_iter().for_each(|evicted| self.dismiss(evicted));
+        self.greeting.push((socket, id));
     }
 
     /// Accepts no client from here on: another server may take the endpoint.
     #[cold]
     fn close(&mut self) {
         if self.listening.take().is_some() {
-            self.greeting.clear();
+            self.greeting.drain(..).for_each(|(_, place)| self.places.leave(place));
         }
     }
 
@@ -376,14 +402,12 @@ impl Listener {
             self.post(snid, Event::Gone(snid));
         }
         for index in (0..self.greeting.len()).rev().filter(|&i| greeting[i]) {
-            let (socket, _) = self.greeting.swap_remove(index);
+            let (socket, place) = self.greeting.swap_remove(index);
+            self.places.leave(place);
             self.greet(socket);
         }
-        if ready[0]
-            && let Some(listening) = &self.listening
-            && let Ok(socket) = accept_with(listening, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
-        {
-            self.greeting.push((socket, Instant::now() + GREETING));
+        if ready[0] {
+            self.accept();
         }
     }
 

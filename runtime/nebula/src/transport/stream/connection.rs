@@ -5,7 +5,7 @@ use crate::net::Route;
 use crate::rpc::answer::{Ending, Fate};
 use crate::rpc::fault::Fault;
 use crate::rpc::slot::Slots;
-use nebula_nic::TransferId;
+use nebula_nic::{Timestamp, TransferId};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -15,6 +15,10 @@ pub(crate) const PENDING_MAX: u32 = 512;
 /// A connection with more unsent bytes than this is not read.
 const UNSENT_MAX: usize = 256 << 10;
 const KEPT_BYTES: usize = 4 << 10;
+/// Bytes of a datagram of answers, as in memcached: it fits every Ethernet.
+pub(super) const DATAGRAM_BYTES: usize = 1400;
+/// Bytes of answers to one datagram, whose sender's address may be forged: ten datagrams.
+pub(super) const DATAGRAM_ANSWERS_MAX: usize = 10 * (DATAGRAM_BYTES - HEADER_BYTES_MAX);
 /// Bytes of a datagram's header that are kept for its answers.
 pub(super) const HEADER_BYTES_MAX: usize = 16;
 
@@ -49,6 +53,10 @@ pub(super) struct Connection {
     pub(super) is_dirty: bool,
     /// The latest round in which it was active.
     pub(super) round: u32,
+    /// When it last had a whole request while a part of one was kept, and whether it is listed as
+    /// one that keeps a part.
+    pub(super) half_since: Timestamp,
+    pub(super) is_half: bool,
     /// Bytes moved that its engine has not counted yet.
     pub(super) bytes_read: u64,
     pub(super) bytes_written: u64,
@@ -73,6 +81,8 @@ impl Connection {
             is_listed: false,
             is_dirty: false,
             round: 0,
+            half_since: Timestamp::ZERO,
+            is_half: false,
             bytes_read: 0,
             bytes_written: 0,
         }
@@ -116,6 +126,10 @@ impl Connection {
     /// Appends the answer to the oldest RPC. `room` bounds the bytes of unread answers.
     #[inline]
     pub(super) fn end(&mut self, first: Slots<'_>, ending: &Ending, framing: &dyn Framing, room: usize) {
+        let room = match self.peer {
+            Peer::Stream(_) => room,
+            Peer::Datagram(..) => room.min(DATAGRAM_ANSWERS_MAX.saturating_sub(self.unsent())),
+        };
         match ending.fate {
             _ if self.is_dead => {}
             Fate::Replied if ending.bytes() as usize <= room => {

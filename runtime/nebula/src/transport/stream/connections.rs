@@ -2,8 +2,11 @@
 
 use super::connection::{Connection, Peer};
 use crate::nic::recorder::Recorder;
+use nebula_nic::places::{Place, Places, PlacesConfig, prefix};
 use nebula_nic::{Decision, Input, NackReason, NodeId, Span, Timestamp, TransferId, crowding};
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::net::TcpStream;
 
 const UNSENT_MAX: usize = 256 << 20;
 /// A client counts as active for one to two rounds after it connected or sent something.
@@ -11,8 +14,14 @@ const ROUND: Span = Span::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Connections {
-    places: Vec<Option<Box<Connection>>>,
-    free: Vec<u32>,
+    clients: Vec<Option<Box<Connection>>>,
+    /// Without keys, a whole request is the proof. One that has none loses its place to a new one
+    /// when there is no other.
+    places: Places,
+    hasher: RandomState,
+    now: Timestamp,
+    /// Those that keep a part of a request, in the order in which they began to.
+    halves: VecDeque<u32>,
     ready: VecDeque<u32>,
     dirty: Vec<u32>,
     input_bytes: usize,
@@ -61,8 +70,11 @@ impl Active {
 impl Connections {
     pub(super) fn new(most: u32) -> Self {
         Self {
-            places: (0..most).map(|_| None).collect(),
-            free: (0..most).rev().collect(),
+            clients: Vec::new(),
+            places: Places::new(PlacesConfig::of_requests(most)),
+            hasher: RandomState::new(),
+            now: Timestamp::ZERO,
+            halves: VecDeque::new(),
             ready: VecDeque::new(),
             dirty: Vec::new(),
             input_bytes: 0,
@@ -76,6 +88,32 @@ impl Connections {
     #[inline]
     pub(super) fn begin_turn(&mut self, now: Timestamp) {
         self.active.begin_turn(now);
+        self.now = now;
+        if !self.halves.is_empty() {
+            self.end_halves();
+        }
+    }
+
+    /// Ends connections that hold a part of a request for too long.
+    fn end_halves(&mut self) {
+        while let Some(id) = self.halves.pop_front() {
+            let Some(Some(connection)) = self.clients.get_mut(id as usize) else { continue };
+            if connection.input.is_empty() {
+                connection.is_half = false;
+            } else if crowding::is_overdue(self.input_bytes as u64, connection.half_since, self.now) {
+                self.end(id);
+            } else {
+                // Younger ones follow, or one that has gone on.
+                return self.halves.push_back(id);
+            }
+        }
+    }
+
+    fn end(&mut self, id: u32) {
+        if let Some(mut connection) = self.take(id) {
+            connection.die();
+            self.put(id, connection, false);
+        }
     }
 
     /// Clients that connected or sent something within the last round or two.
@@ -88,30 +126,70 @@ impl Connections {
         self.count
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        !self.free.is_empty()
+    /// Adds a client after `watch` was called with its number; gives it back if there is no place.
+    pub(super) fn add(
+        &mut self,
+        stream: TcpStream,
+        watch: impl FnOnce(&TcpStream, u32) -> std::io::Result<()>,
+    ) -> Result<(), TcpStream> {
+        // Clients of a local socket, which have no address, are one source.
+        let peer = stream.peer_addr().ok().map(|peer| prefix(peer.ip()));
+        let [source, ..] = self.hasher.hash_one(peer).to_le_bytes();
+        let Some(id) = self.arrive(source) else {
+            self.moved.refused += 1;
+            return Err(stream);
+        };
+        match watch(&stream, id) {
+            Ok(()) => {
+                self.moved.connections += 1;
+                self.settle(id, Peer::Stream(stream));
+            }
+            Err(_) => self.places.leave(id),
+        }
+        Ok(())
     }
 
-    /// Adds a client, which `peer` makes for its number; `None` if there is no place or no client.
-    pub(super) fn add_with(&mut self, peer: impl FnOnce(u32) -> Option<Peer>) -> Option<u32> {
-        let id = *self.free.last()?;
-        let peer = peer(id)?;
-        self.free.pop();
-        self.count += 1;
-        let mut connection = Box::new(Connection::new(peer, TransferId(0)));
-        self.active.note(&mut connection);
-        self.places[id as usize] = Some(connection);
+    /// Adds the sender of a datagram until it is answered; `None` if there is no place.
+    pub(super) fn add_sender(&mut self, peer: Peer) -> Option<u32> {
+        let id = self.arrive(0)?;
+        self.prove(id);
+        self.settle(id, peer);
         Some(id)
     }
 
+    fn arrive(&mut self, source: u8) -> Option<u32> {
+        let Place { id, evicts } = self.places.arrive(self.now, source)?;
+        if evicts.is_some_and(|evicted| self.take(evicted).is_some()) {
+            self.count -= 1;
+        }
+        Some(id)
+    }
+
+    fn settle(&mut self, id: u32, peer: Peer) {
+        let mut connection = Box::new(Connection::new(peer, TransferId(0)));
+        self.active.note(&mut connection);
+        let place = id as usize;
+        if self.clients.len() <= place {
+            self.clients.resize_with(place + 1, || None);
+        }
+        self.clients[place] = Some(connection);
+        self.count += 1;
+    }
+
+    /// A client has sent a whole request: it keeps its place, or has none if it returns false.
+    #[inline]
+    pub(super) fn prove(&mut self, id: u32) -> bool {
+        self.places.prove(id)
+    }
+
     pub(super) fn get(&mut self, snid: NodeId) -> Option<&mut Connection> {
-        self.places.get_mut(snid.0 as usize)?.as_deref_mut()
+        self.clients.get_mut(snid.0 as usize)?.as_deref_mut()
     }
 
     /// Takes a client out, to be [put back](Self::put).
     #[inline]
     pub(super) fn take(&mut self, id: u32) -> Option<Box<Connection>> {
-        let connection = self.places.get_mut(id as usize)?.take()?;
+        let connection = self.clients.get_mut(id as usize)?.take()?;
         self.input_bytes -= connection.input.len();
         self.unsent_bytes -= connection.unsent();
         Some(connection)
@@ -124,20 +202,24 @@ impl Connections {
         self.moved.bytes_written += std::mem::take(&mut connection.bytes_written);
         if connection.is_over() {
             self.count -= 1;
-            self.free.push(id);
+            self.places.leave(id);
             return;
+        }
+        if !connection.input.is_empty() && !std::mem::replace(&mut connection.is_half, true) {
+            connection.half_since = self.now;
+            self.halves.push_back(id);
         }
         self.input_bytes += connection.input.len();
         self.unsent_bytes += connection.unsent();
         let is_wanted = has_more && !connection.is_closing && !std::mem::replace(&mut connection.is_listed, true);
-        self.places[id as usize] = Some(connection);
+        self.clients[id as usize] = Some(connection);
         if is_wanted {
             self.ready.push_back(id);
         }
     }
 
     pub(super) fn wake(&mut self, id: u32, may_read: bool, has_ended: bool, may_send: bool) {
-        let Some(Some(connection)) = self.places.get_mut(id as usize) else { return };
+        let Some(Some(connection)) = self.clients.get_mut(id as usize) else { return };
         if may_read {
             self.active.note(connection);
         }
@@ -152,7 +234,7 @@ impl Connections {
     }
 
     pub(super) fn list(&mut self, id: u32) {
-        if let Some(Some(connection)) = self.places.get_mut(id as usize)
+        if let Some(Some(connection)) = self.clients.get_mut(id as usize)
             && !std::mem::replace(&mut connection.is_listed, true)
         {
             self.ready.push_back(id);
@@ -161,7 +243,7 @@ impl Connections {
 
     #[inline]
     pub(super) fn mark_dirty(&mut self, id: u32) {
-        if let Some(Some(connection)) = self.places.get_mut(id as usize)
+        if let Some(Some(connection)) = self.clients.get_mut(id as usize)
             && !std::mem::replace(&mut connection.is_dirty, true)
         {
             self.dirty.push(id);

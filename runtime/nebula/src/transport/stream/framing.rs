@@ -90,6 +90,13 @@ pub trait Framing: Debug + Send + Sync + 'static {
         0
     }
 
+    /// Over datagrams: whether the datagram that begins with `header` holds whole requests. Others
+    /// are dropped.
+    fn takes_datagram(&self, header: &[u8]) -> bool {
+        let _ = header;
+        true
+    }
+
     /// Over datagrams: writes the header of answer `index` of `count` to the datagram that began
     /// with `asked`, into `header`, which is as long. `None` if that datagram gets no answer.
     fn answer_header(&self, asked: &[u8], index: u16, count: u16, header: &mut [u8]) -> Option<()> {

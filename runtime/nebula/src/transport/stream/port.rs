@@ -1,7 +1,7 @@
 //! The server's end: bytes in, answers out. One turn asks the kernel once which connections have
 //! input, reads each of those once, and sends each connection's answers by one call.
 
-use super::connection::{Connection, HEADER_BYTES_MAX, Peer};
+use super::connection::{Connection, DATAGRAM_ANSWERS_MAX, DATAGRAM_BYTES, HEADER_BYTES_MAX, Peer};
 use super::connections::{Connections, Moved};
 use super::framing::Framing;
 use super::requests::{CONNECTIONS_SERVED_MIN, Share, Stop, Taken, Taker, Turn};
@@ -10,6 +10,7 @@ use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::recorder::Recorder;
 use crate::nic::transport::Transport;
 use crate::rpc::answer::{Answer, Fate};
+use crate::rpc::fault::Fault;
 use crate::status::Status;
 use nebula_nic::{Abandoned, NodeId, RpcKey, Sources, Timestamp};
 use std::io::Write;
@@ -23,8 +24,6 @@ const READ_BYTES: usize = 64 << 10;
 const AGAIN_BYTES: usize = READ_BYTES / 2;
 /// A longer request grows in steps, so that announcing much and sending little uses little.
 const GROWTH_BYTES: usize = 64 << 10;
-/// Bytes of a datagram of answers, as in memcached: it fits every Ethernet.
-const DATAGRAM_BYTES: usize = 1400;
 
 #[derive(Debug)]
 pub(crate) enum Ears {
@@ -73,15 +72,7 @@ impl StreamPort {
         let Self { ears: Ears::Stream(sockets), connections, taker, .. } = self else { return };
         sockets.look(|News { id, may_read, has_ended, may_send }| connections.wake(id, may_read, has_ended, may_send));
         let crowded = taker.framing.crowded();
-        sockets.accept(crowded, |sockets, stream| {
-            if !connections.has_room() {
-                connections.moved.refused += 1;
-                return Err(stream);
-            }
-            connections.moved.connections += 1;
-            connections.add_with(|id| sockets.watch(&stream, id).map(|()| Peer::Stream(stream)).ok());
-            Ok(())
-        });
+        sockets.accept(crowded, |sockets, stream| connections.add(stream, |stream, id| sockets.watch(stream, id)));
     }
 
     /// Reads a client once, and takes the complete requests. Returns the number of RPCs.
@@ -92,6 +83,10 @@ impl StreamPort {
         let mut scratch = std::mem::take(&mut self.scratch);
         let taken = self.read_and_take(turn, (id, &mut connection), &mut scratch);
         self.scratch = scratch;
+        if taken.rpcs > 0 {
+            connection.is_closing |= !self.connections.prove(id);
+            connection.half_since = turn.now;
+        }
         let has_room = connection.room(self.taker.pending_max) > 0;
         connection.is_blocked = taken.stop == Stop::Blocked || !has_room && connection.may_read;
         if taken.stop == Stop::Blocked && turn.share.is_some() {
@@ -173,13 +168,14 @@ impl StreamPort {
         let header_bytes = taker.framing.datagram_header_bytes().min(HEADER_BYTES_MAX);
         let mut rpcs = 0;
         let _ = wire.recv(&mut |route, datagram| {
-            let Some((header, requests)) = datagram.split_at_mut_checked(header_bytes) else {
+            let parts = datagram.split_at_mut_checked(header_bytes);
+            let Some((header, requests)) = parts.filter(|(header, _)| taker.framing.takes_datagram(header)) else {
                 taker.violations += 1;
                 return;
             };
             let mut asked = [0; HEADER_BYTES_MAX];
             asked[..header_bytes].copy_from_slice(header);
-            let Some(id) = connections.add_with(|_| Some(Peer::Datagram(route, asked))) else { return };
+            let Some(id) = connections.add_sender(Peer::Datagram(route, asked)) else { return };
             let Some(mut connection) = connections.take(id) else { return };
             connection.bytes_read = (header_bytes + requests.len()) as u64;
             let taken = taker.take(turn, (id, &mut connection), connections, requests);
@@ -197,6 +193,8 @@ impl StreamPort {
 
 fn send_datagrams(wire: &mut dyn Wire, route: Route, asked: &[u8], answers: &[u8], framing: &dyn Framing) {
     let header_bytes = framing.datagram_header_bytes().min(HEADER_BYTES_MAX);
+    let is_short = answers.len() <= DATAGRAM_ANSWERS_MAX;
+    let answers = if is_short { answers } else { framing.failed(Fault::ReplyTooLarge) };
     let pieces = answers.chunks(DATAGRAM_BYTES - header_bytes);
     let Ok(count) = u16::try_from(pieces.len()) else { return };
     let mut datagram = Vec::with_capacity(DATAGRAM_BYTES);

@@ -180,7 +180,7 @@ impl Refused {
     }
 }
 
-fn closed(seal: &mut Seal, frame: &Frame, body: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn closed(seal: &mut Seal, frame: &Frame, body: &[u8]) -> Option<Vec<u8>> {
     let lead = seal.lead_bytes();
     let mut datagram = vec![0; lead + body.len() + seal.tail_bytes()];
     datagram[lead..][..body.len()].copy_from_slice(body);

@@ -49,6 +49,8 @@ pub(crate) struct UdpPort {
     keys: Arc<KeyBox>,
     /// Senders of bytes in this turn that no client sends.
     strange: Vec<Route>,
+    /// Senders of this turn's first datagrams that may not be known to the wire as clients.
+    proven: Vec<Route>,
     /// The violations last counted, and whether there are more that were not reported.
     counted: (u64, bool),
     now: Timestamp,
@@ -130,6 +132,7 @@ impl UdpPort {
             early_drop: LoggedEarlyDrop::new(),
             keys,
             strange: Vec::new(),
+            proven: Vec::new(),
             counted: (0, false),
             now: Timestamp::ZERO,
         }
@@ -143,7 +146,8 @@ impl Transport for UdpPort {
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         self.now = now;
         self.outbox.begin_turn(now);
-        let Self { wire, validation, memory, outbox, early_drop, keys, strange, .. } = self;
+        let Self { wire, validation, memory, outbox, early_drop, keys, strange, proven, .. } = self;
+        let awaits_proof = wire.begin_turn(now);
         if let Some(keys) = keys.take_news() {
             validation.seal.set_keys(&keys);
         }
@@ -162,6 +166,9 @@ impl Transport for UdpPort {
                 }
                 match validation.open(now, route, datagram) {
                     Opened::Frame(peer, body) => {
+                        if awaits_proof && proven.last() != Some(&route) {
+                            proven.push(route);
+                        }
                         let unanswered = memory.unanswered();
                         // Under early drop, the order of datagrams must not decide who is served.
                         let at_once = early_drop.is_idle().then_some(&mut *at_once);
@@ -182,6 +189,9 @@ impl Transport for UdpPort {
             });
             if !strange.is_empty() {
                 strange.drain(..).for_each(|peer| wire.hang_up(peer));
+            }
+            if awaits_proof {
+                proven.drain(..).for_each(|peer| wire.prove(peer));
             }
             // Once there is no time for refusals, reading more would only delay waiting RPCs.
             if intake.refusals.is_used_up() || looked.map_or(true, |datagrams| datagrams < BUSY) {
