@@ -277,6 +277,10 @@ pub(crate) fn check(args: &Args) -> Result<Checked, Failure> {
     if args.replica.is_asked_for() {
         return Err(replicated::not_built());
     }
+    #[cfg(feature = "replicate")]
+    if args.replica.is_asked_for() {
+        replicated::checked(args.endpoint.as_ref(), args.store_mode())?;
+    }
     let keys = args.server.read_keys(args.network_endpoint())?;
     if args.one_sided && args.own_endpoint().is_none() {
         return Err(Failure::bad_input("--one-sided needs --endpoint: memcached's protocols have no one-sided reads"));

@@ -92,7 +92,7 @@ pub(super) fn run(
     parts: Parts<'_>,
     on_hang_up: impl Fn(&[RunningServer]),
 ) -> Result<(), Failure> {
-    let endpoint = checked(&parts)?;
+    let endpoint = checked(parts.endpoint, parts.mode)?;
     let mut config = parts.config;
     config.keys = parts.keys.clone();
     config.rpc_bytes_max = config.rpc_bytes_max.max(MESSAGE_BYTES_MAX + parts.room.value_bytes_max);
@@ -111,11 +111,11 @@ pub(super) fn run(
 }
 
 #[cfg(feature = "replicate")]
-fn checked<'a>(parts: &Parts<'a>) -> Result<&'a Endpoint, Failure> {
-    let Some(endpoint @ (Endpoint::Udp(_) | Endpoint::Tcp(_))) = parts.endpoint else {
+pub(super) fn checked(endpoint: Option<&Endpoint>, mode: Mode) -> Result<&Endpoint, Failure> {
+    let Some(endpoint @ (Endpoint::Udp(_) | Endpoint::Tcp(_))) = endpoint else {
         return Err(Failure::bad_input("--replicate needs --endpoint udp://ADDRESS:PORT or tcp://ADDRESS:PORT"));
     };
-    if parts.mode != Mode::Store {
+    if mode != Mode::Store {
         return Err(Failure::bad_input("--replicate needs --mode store: a replica never evicts what was acknowledged"));
     }
     Ok(endpoint)
