@@ -8,7 +8,7 @@
 use crate::Failure;
 use crate::memcached::Memcached as Server;
 use crate::row::{Bound, against, plain};
-use nebula_kvs::{Eviction, Put, Store, StoreConfig, StoreOptions};
+use nebula_kvs::{Eviction, Mode, Put, Store, StoreConfig, StoreOptions};
 use nebula_workload::{Key, Keys, Seed};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -61,7 +61,7 @@ struct Ours(Store);
 
 impl Ours {
     fn new(values: Values, eviction: Eviction) -> Result<Self, Failure> {
-        let config = StoreConfig::within(MEMORY_MIB << 20, key_text(0).len(), values.mean());
+        let config = StoreConfig::within(MEMORY_MIB << 20, Mode::Cache, key_text(0).len(), values.mean());
         Ok(Self(Store::try_with(config, StoreOptions { eviction, ..StoreOptions::default() })?))
     }
 }

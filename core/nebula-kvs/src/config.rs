@@ -48,8 +48,8 @@ pub struct StoreOptions {
 }
 
 impl Default for StoreOptions {
-    /// Evicts the oldest items, hashes as [`Store::hash`](crate::Store::hash) does, and takes values
-    /// of any length.
+    /// Evicts the oldest items, hashes as [`Store::hash`](crate::Store::hash) does, and takes
+    /// values of any length.
     fn default() -> Self {
         Self { eviction: Eviction::default(), hash_of: KeyHash::of, value_bytes_max: VALUE_BYTES_MAX }
     }
@@ -76,8 +76,8 @@ impl StoreConfig {
 }
 
 impl StoreConfig {
-    /// Sizes a store of items with metadata, of `key_bytes` and up to `value_bytes`, such that index
-    /// and log together take at most `memory_bytes`, and at least the smallest store.
+    /// Sizes a store of items with metadata, of `key_bytes` and up to `value_bytes`, such that
+    /// index and log together take at most `memory_bytes`, and at least the smallest store.
     ///
     /// A 16th of the memory at most is for home buckets, or more if even the longest items need it.
     /// A cache takes most extra buckets, for shorter items, from its log while it runs; a

@@ -1,5 +1,5 @@
-//! The index: home buckets, chosen by hash, and extra buckets for chains. A cache takes more of them
-//! from its [log](crate::given).
+//! The index: home buckets, chosen by hash, and extra buckets for chains. A cache takes more of
+//! them from its [log](crate::given).
 
 use crate::bucket::{BUCKET_WORDS, Bucket};
 use crate::config::{StoreConfig, StoreError};

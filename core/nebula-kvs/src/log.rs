@@ -462,8 +462,8 @@ impl Log {
     }
 
     /// Moves the tail from `tail`'s segment to the next that is not given, once that and the one
-    /// that is `given` now are drained; whether this thread did. Every thread that finds the segment
-    /// full performs all steps; each is idempotent.
+    /// that is `given` now are drained; whether this thread did. Every thread that finds the
+    /// segment full performs all steps; each is idempotent.
     fn move_over(&self, tail: u64, given: Option<usize>) -> bool {
         let opened = self.segment_after(tail);
         let a_lap = 1 << self.lap_bits;

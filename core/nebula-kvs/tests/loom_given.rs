@@ -1,5 +1,5 @@
-//! Loom: a segment that a cache's log gives to the index, concurrent with readers and writers of the
-//! items that were in it.
+//! Loom: a segment that a cache's log gives to the index, concurrent with readers and writers of
+//! the items that were in it.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]

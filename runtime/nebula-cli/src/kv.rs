@@ -69,9 +69,9 @@ pub(crate) struct Args {
     /// xdp://INTERFACE:PORT [default: shm://kv, unless --memcached is given]
     #[arg(long)]
     endpoint: Option<Endpoint>,
-    /// Serve memcached's clients at tcp://ADDRESS:PORT, udp://ADDRESS:PORT or unix:PATH, beside --endpoint or
-    /// alone; repeat it for several. Each has its own --workers cores, on which requests arrive and
-    /// are served, and sleeps while idle unless --spin is given
+    /// Serve memcached's clients at tcp://ADDRESS:PORT, udp://ADDRESS:PORT or unix:PATH, beside
+    /// --endpoint or alone; repeat it for several. Each has its own --workers cores, on which
+    /// requests arrive and are served, and sleeps while idle unless --spin is given
     #[arg(long, value_name = "ENDPOINT")]
     memcached: Vec<Endpoint>,
     /// SLO of memcached's clients; it bounds how many of their requests wait before they are told

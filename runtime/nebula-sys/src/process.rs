@@ -59,7 +59,7 @@ pub fn preemptions() -> u64 {
     usage.ru_nivcsw.unsigned_abs()
 }
 
-/// The time that all threads of this process have used so far, in their own code and in the kernel's.
+/// The time that this process has used so far, in its own code and in the kernel's.
 ///
 /// # Cost
 ///

@@ -1,6 +1,6 @@
 """Prints how many items two servers of the same memory keep: `kept.py MIB SIZES NAME=PORT…`.
 
-Stores four times as many bytes as fit, and asks for each key, or for each 16th of many.
+Stores twice as many bytes as fit, and asks for each key, or for each 16th of many.
 """
 
 import random
@@ -26,7 +26,7 @@ def fill(port, mib, kind):
     """Items stored, items kept, and the bytes of values kept."""
     stream = socket.create_connection(("127.0.0.1", port))
     lines = stream.makefile("rb")
-    draw, stored, left = sizes(kind), 0, mib * 4 << 20
+    draw, stored, left = sizes(kind), 0, mib * 2 << 20
     while left > 0:
         batch = []
         for number in range(stored, stored + BATCH):

@@ -1,5 +1,5 @@
-//! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT`, `unix:PATH` or
-//! `xdp://INTERFACE:PORT`.
+//! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT`, `unix:PATH`
+//! or `xdp://INTERFACE:PORT`.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -12,8 +12,8 @@ use std::str::FromStr;
 /// letters, digits, `-`, `_` or `.`. `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6
 /// address in brackets; a server with port 0 gets a free one. `tcp://ADDRESS:PORT` is TCP, for
 /// networks that block UDP, and for servers that speak [other protocols](crate::Framing), to which
-/// no [`Client`](crate::Client) connects. `unix:PATH` is a Unix socket at that path, for such servers
-/// alone.
+/// no [`Client`](crate::Client) connects. `unix:PATH` is a Unix socket at that path, for such
+/// servers alone.
 ///
 /// # Examples
 ///

@@ -1,4 +1,4 @@
-//! The file of a listening Unix socket: made anew where nobody listens, removed by the last holder.
+//! The file of a listening Unix socket: created where nobody listens, removed by the last holder.
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use std::fs::{self, Metadata, Permissions};

@@ -26,7 +26,7 @@ impl Told<'_> {
             let fetched = if meta.is_fetched { "yes" } else { "no" };
             let (last, cas, bytes) = (meta.last_access, meta.cas, item_bytes(key, meta));
             // A vector takes everything.
-            let _ = write!(out, " exp={expires} la={last} cas={cas} fetch={fetched} cls=1 size={bytes}\n");
+            let _ = writeln!(out, " exp={expires} la={last} cas={cas} fetch={fetched} cls=1 size={bytes}");
             out.len() < DUMP_BYTES_MAX - LINE_BYTES
         });
         out.extend_from_slice(answer::END);
@@ -62,7 +62,7 @@ fn item_bytes(key: &[u8], meta: &Meta) -> usize {
     key.len() + meta.value_bytes as usize + ITEM_OVERHEAD_BYTES
 }
 
-/// As in a URI: bytes other than letters, digits and `-._~` become `%` and two digits.
+/// As in a URI: bytes other than ASCII alphanumerics and `-._~` become `%` and two digits.
 fn encode(byte: u8, out: &mut Vec<u8>) {
     if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
         out.push(byte);
