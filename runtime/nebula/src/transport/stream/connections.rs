@@ -2,8 +2,8 @@
 
 use super::connection::{Connection, Peer};
 use crate::nic::recorder::Recorder;
-use nebula_nic::{Decision, Input, NackReason, NodeId, Span, Timestamp, TransferId, crowding};
-use std::collections::VecDeque;
+use nebula_nic::ledger::Visit;
+use nebula_nic::{Decision, Input, Ledger, NackReason, NodeId, Span, Timestamp, TransferId, crowding};
 
 const UNSENT_MAX: usize = 256 << 20;
 /// A client counts as active for one to two rounds after it connected or sent something.
@@ -13,7 +13,8 @@ const ROUND: Span = Span::from_secs(1);
 pub(super) struct Connections {
     places: Vec<Option<Box<Connection>>>,
     free: Vec<u32>,
-    ready: VecDeque<u32>,
+    /// Whom to read next, and how much of it.
+    pub(super) ledger: Ledger,
     dirty: Vec<u32>,
     input_bytes: usize,
     unsent_bytes: usize,
@@ -49,11 +50,12 @@ impl Active {
 }
 
 impl Connections {
-    pub(super) fn new(most: u32) -> Self {
+    /// For at most `most` clients, each with about `quantum` of a visit.
+    pub(super) fn new(most: u32, quantum: Span) -> Self {
         Self {
             places: (0..most).map(|_| None).collect(),
             free: (0..most).rev().collect(),
-            ready: VecDeque::new(),
+            ledger: Ledger::new(most, quantum),
             dirty: Vec::new(),
             input_bytes: 0,
             unsent_bytes: 0,
@@ -89,6 +91,7 @@ impl Connections {
         self.count += 1;
         let mut connection = Box::new(Connection::new(peer, TransferId(0)));
         self.active.note(&mut connection);
+        self.ledger.enter(id);
         self.places[id as usize] = Some(connection);
         Some(id)
     }
@@ -108,7 +111,7 @@ impl Connections {
 
     /// Puts a client back, or forgets it if it is over. Lists it if there is more to read.
     #[inline]
-    pub(super) fn put(&mut self, id: u32, mut connection: Box<Connection>, has_more: bool) {
+    pub(super) fn put(&mut self, id: u32, connection: Box<Connection>, has_more: bool) {
         if connection.is_over() {
             self.count -= 1;
             self.free.push(id);
@@ -116,10 +119,10 @@ impl Connections {
         }
         self.input_bytes += connection.input.len();
         self.unsent_bytes += connection.unsent();
-        let is_wanted = has_more && !connection.is_closing && !std::mem::replace(&mut connection.is_listed, true);
+        let is_wanted = has_more && (!connection.is_closing || connection.unsent() > 0);
         self.places[id as usize] = Some(connection);
         if is_wanted {
-            self.ready.push_back(id);
+            self.ledger.ask(id);
         }
     }
 
@@ -130,19 +133,12 @@ impl Connections {
         }
         connection.may_read |= may_read || has_ended;
         connection.has_ended |= has_ended;
+        connection.may_send |= may_send;
         if may_send && connection.unsent() > 0 {
             self.mark_dirty(id);
         }
         if may_read || has_ended {
-            self.list(id);
-        }
-    }
-
-    pub(super) fn list(&mut self, id: u32) {
-        if let Some(Some(connection)) = self.places.get_mut(id as usize)
-            && !std::mem::replace(&mut connection.is_listed, true)
-        {
-            self.ready.push_back(id);
+            self.ledger.ask(id);
         }
     }
 
@@ -155,12 +151,12 @@ impl Connections {
         }
     }
 
-    pub(super) fn ready(&self) -> usize {
-        self.ready.len()
+    pub(super) fn ready(&self) -> u32 {
+        self.ledger.waiting()
     }
 
-    pub(super) fn next_ready(&mut self) -> Option<u32> {
-        self.ready.pop_front()
+    pub(super) fn next_ready(&mut self) -> Option<Visit> {
+        self.ledger.next_visit()
     }
 
     pub(super) fn next_dirty(&mut self) -> Option<u32> {
@@ -175,6 +171,12 @@ impl Connections {
             recorder.outside(now, Input::Keep { held, bytes }, Some(refusal.map_or(Decision::Fits, Decision::nack)));
         }
         refusal
+    }
+
+    /// Bytes that were read and wait.
+    #[inline]
+    pub(super) fn input_bytes(&self) -> usize {
+        self.input_bytes
     }
 
     /// Room for more unread answers, in bytes.
