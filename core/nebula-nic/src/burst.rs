@@ -75,6 +75,13 @@ pub struct Run {
 }
 
 impl Run {
+    /// The first `rpcs` of them, if the others were not served after all.
+    #[must_use]
+    #[inline]
+    pub fn first(self, rpcs: u32) -> Self {
+        Self { rpcs: rpcs.min(self.rpcs), ..self }
+    }
+
     /// The number of the RPC after `index` others.
     #[must_use]
     #[inline(always)]

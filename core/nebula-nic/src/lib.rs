@@ -29,9 +29,10 @@
 //! packets.
 //!
 //! [`ending`] decides whether a client still waits, [`places`] which connections have a place, and
-//! [`crowding`] how much memory incomplete requests may hold. [`turn`] decides how many RPCs an
-//! engine serves and refuses in a turn, and how long the queue may be. [`early_drop`] thins the
-//! datagrams of heavy clients, and [`pool`] decides which long RPCs the threads of a pool take.
+//! [`crowding`] how much memory incomplete requests may hold. A [`ledger`] decides whose work comes
+//! next. [`turn`] decides how many RPCs an engine serves and refuses in a turn, and how long the
+//! queue may be. [`early_drop`] thins the datagrams of heavy clients, and [`pool`] decides which
+//! long RPCs the threads of a pool take.
 //!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one
 //! core, `Requester` of the crate `nebula-requester` stations 1 and 11. [`decision`] logs their
@@ -129,10 +130,12 @@ pub mod grants;
 // // -- next to the path: packets that are served and forwarded --
 pub mod flow_order;
 
-// // -- next to the path: clients that wait no more, and memory for what has not all arrived --
+// // -- next to the path: clients that wait no more, memory for what has not all arrived, whose
+// // work comes next --
 pub mod ending;
 pub mod crowding;
 pub mod places;
+pub mod ledger;
 
 // // -- around the path: the turns of an engine, datagrams that are lost unread, long RPCs --
 pub mod turn;
@@ -182,6 +185,7 @@ pub use frontend::{Begin, Frontend};
 pub use grants::{Grant, Grants, GrantsConfig};
 pub use host_watch::{HostWatch, HostWatchConfig, HostWatchConfigError, Watching};
 pub use id::{CoreId, DomainId, GroupId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
+pub use ledger::Ledger;
 pub use one_sided::{
     ACCESS_BYTES, Access, AccessKind, AccessRefusal, BLOCK_BYTES, REGIONS_MAX, RegionError, RegionId, RegionTable,
     RegionWindow, Registration, Rights,

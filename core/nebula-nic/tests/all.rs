@@ -27,6 +27,7 @@ mod retention;
 mod schedule_darc;
 mod schedule_queues;
 mod script;
+mod ledger;
 mod lending;
 mod support;
 mod wire;

@@ -331,7 +331,9 @@ fn a_unix_socket_serves_its_user_and_is_gone_with_its_server() {
 #[test]
 fn monitors_find_their_figures() {
     let serving = Serving::of(&["--memcached", "tcp://127.0.0.1:0", "--items", "1k", "--memcached-clients-max", "2"]);
-    let (mut stream, other) = (serving.connect(), serving.connect());
+    let (mut stream, mut other) = (serving.connect(), serving.connect());
+    // Only who has asked keeps its place.
+    assert_eq!(say(&mut other, "version\r\n").len(), 1);
     assert_eq!(say(&mut stream, "set k 0 0 100\r\n{}\r\n".replace("{}", &"v".repeat(100)).as_str()), ["STORED"]);
     let mut refused = serving.connect();
     let mut text = String::new();

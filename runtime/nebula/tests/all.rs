@@ -48,6 +48,7 @@ mod rest;
 mod serve_async;
 mod status_page;
 mod steering;
+mod stream_shares;
 mod streams;
 mod support;
 mod tcp;

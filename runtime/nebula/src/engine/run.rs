@@ -123,7 +123,8 @@ impl<T: Transport> Engine<T> {
         let most = self.rpcs_at_once();
         let worker = Worker { service, may_prefetch, served: 0, most };
         let bounds = self.bounds_of_ingress();
-        let mut timed = Timed { worker, meter: &mut self.meter, watch: &self.clock.watch, time_ps: 0, bounds };
+        let (watch, looked_ps) = (&self.clock.watch, now.as_ps());
+        let mut timed = Timed { worker, meter: &mut self.meter, watch, looked_ps, time_ps: 0, bounds };
         self.intake.begin_turn();
         let packets = self.transport.poll(now, &mut self.intake, &mut timed);
         let (served, time) = (timed.worker.served as usize, Span::from_ps(timed.time_ps));
@@ -139,6 +140,8 @@ struct Timed<'s> {
     worker: Worker<'s>,
     meter: &'s mut Meter,
     watch: &'s Watch,
+    /// When the clock was last looked at.
+    looked_ps: u64,
     time_ps: u64,
     /// Set if time bounds serving and refusing, instead of a number.
     bounds: Option<Bounds>,
@@ -148,24 +151,40 @@ impl AtOnce for Timed<'_> {
     #[inline(always)]
     fn most(&self) -> (CoreId, u32) {
         let (core, most) = self.worker.most();
-        let in_time = |bounds: Bounds| bounds.rpcs_left(self.watch.now_ps(), self.time_ps);
+        let in_time = |bounds: Bounds| bounds.rpcs_left(self.looked_ps, self.time_ps);
         let in_time = self.bounds.map_or(u64::MAX, in_time);
         (core, u32::try_from(in_time).map_or(most, |in_time| most.min(in_time)))
     }
 
     #[inline]
-    fn may_turn_away(&self, refusals: &Refusals) -> bool {
+    fn may_turn_away(&mut self, refusals: &Refusals) -> bool {
         match self.bounds {
             None => refusals.may_turn_away(),
-            Some(bounds) => bounds.may_turn_away(refusals.turned_away(), || self.watch.now_ps()),
+            Some(bounds) => bounds.may_turn_away(refusals.turned_away(), || self.look()),
         }
+    }
+
+    #[inline]
+    fn look(&mut self) -> u64 {
+        self.looked_ps = self.watch.now_ps();
+        self.looked_ps
+    }
+
+    #[inline]
+    fn looked_ps(&self) -> u64 {
+        self.looked_ps
+    }
+
+    #[inline]
+    fn uncount(&mut self, rpcs: u32) {
+        self.worker.served -= rpcs;
     }
 
     #[inline]
     fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>) {
         let began = self.watch.now_ps();
         self.worker.serve(run, rpcs, payloads, replies);
-        self.time_ps += self.watch.now_ps().saturating_sub(began);
+        self.time_ps += self.look().saturating_sub(began);
         let is_due = self.meter.is_due(run.rpcs);
         let begun_ps = NonZeroU64::new(began).filter(|_| is_due);
         end_sampling(self.meter, begun_ps, run, rpcs);

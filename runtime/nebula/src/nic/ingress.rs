@@ -207,9 +207,31 @@ pub(crate) trait AtOnce {
 
     /// Whether more packets may be turned away before the core serves.
     #[inline]
-    fn may_turn_away(&self, refusals: &Refusals) -> bool {
+    fn may_turn_away(&mut self, refusals: &Refusals) -> bool {
         refusals.may_turn_away()
     }
+
+    /// Whether it is a core, and not other threads.
+    #[inline]
+    fn serves(&self) -> bool {
+        true
+    }
+
+    /// Looks at the clock; 0 if there is none.
+    #[inline]
+    fn look(&mut self) -> u64 {
+        0
+    }
+
+    /// The time of the last look at the clock, in picoseconds.
+    #[inline]
+    fn looked_ps(&self) -> u64 {
+        0
+    }
+
+    /// So many RPCs of the last run were not served.
+    #[inline]
+    fn uncount(&mut self, _rpcs: u32) {}
 
     fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>);
 }
@@ -221,6 +243,10 @@ impl AtOnce for Others {
     #[inline(always)]
     fn most(&self) -> (CoreId, u32) {
         (CoreId(0), 0)
+    }
+
+    fn serves(&self) -> bool {
+        false
     }
 
     fn serve<'r>(&mut self, _: &Run, _: &'r [BurstRpc], _: &'r [u8], _: Replies<'r>) {}

@@ -53,7 +53,8 @@ pub(crate) struct Ending {
 /// Keeps the answers to the RPCs of a run, which share one `Answer`.
 pub(crate) trait Keep: Debug {
     /// Keeps the next answer: a reply begins in the slot `first`, and the rest is in `ending`.
-    fn keep(&mut self, first: Slots<'_>, ending: &Ending);
+    /// Returns whether the run goes on.
+    fn keep(&mut self, first: Slots<'_>, ending: &Ending) -> bool;
 }
 
 /// The data of a caller that a handler may use.

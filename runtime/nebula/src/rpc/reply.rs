@@ -142,10 +142,8 @@ impl<'a> Reply<'a> {
     }
 
     #[inline(always)]
-    pub(crate) fn keep(&self, keeper: &mut dyn Keep) {
-        if let Some(ending) = &self.ending {
-            keeper.keep(self.slots, ending);
-        }
+    pub(crate) fn keep(&self, keeper: &mut dyn Keep) -> bool {
+        self.ending.as_ref().is_none_or(|ending| keeper.keep(self.slots, ending))
     }
 
     /// Appends `bytes`.

@@ -208,7 +208,10 @@ impl<'r> Requests<'r> {
                 None => self.reply.publish_whole(),
                 Some(keeper) => {
                     self.reply.publish();
-                    self.reply.keep(*keeper);
+                    // The rest of the run has not begun: it stays with the transport.
+                    if !self.reply.keep(*keeper) {
+                        self.rpcs = &self.rpcs[..self.taken];
+                    }
                 }
             }
         }

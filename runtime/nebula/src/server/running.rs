@@ -522,7 +522,7 @@ fn open_stream(
         config.kind() == Kind::Inline && !matches!(config.policy, Policy::Preemptive(_)) && config.laters() == 0;
     let ports = ears.into_iter().map(|ears| {
         let reply_bytes_max = config.reply_bound();
-        StreamPort::new(ears, framing.clone(), config.clients_max.into(), reply_bytes_max, keeps_order)
+        StreamPort::new(ears, framing.clone(), (config.clients_max.into(), config.slo), reply_bytes_max, keeps_order)
     });
     let ports = ports.collect();
     assemble(parts, Ground::new(endpoint, &config, time)?, ports)

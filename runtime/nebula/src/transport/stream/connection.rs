@@ -14,7 +14,13 @@ use std::net::TcpStream;
 pub(crate) const PENDING_MAX: u32 = 512;
 /// A connection with more unsent bytes than this is not read.
 const UNSENT_MAX: usize = 256 << 10;
+/// A connection with more answers in waiting is not read.
+const EARLY_MAX: usize = 4096;
 const KEPT_BYTES: usize = 4 << 10;
+/// The time for each request of a client of which none was served.
+pub(super) const UNKNOWN: u64 = u64::MAX;
+/// The kernel is offered so many bytes at once: the rest waits for the next visit.
+const SEND_BYTES: usize = 128 << 10;
 /// Bytes of a datagram of answers, as in memcached: it fits every Ethernet.
 pub(super) const DATAGRAM_BYTES: usize = 1400;
 /// Bytes of answers to one datagram, whose sender's address may be forged: ten datagrams.
@@ -33,10 +39,18 @@ pub(super) enum Peer {
 pub(super) struct Connection {
     pub(super) peer: Peer,
     pub(super) input: Vec<u8>,
+    /// Bytes of `input` that were taken.
+    pub(super) taken: usize,
+    /// Whether the rest of `input` holds no whole request.
+    pub(super) needs_more: bool,
     /// Bytes to skip when they come.
     pub(super) discard: usize,
     output: Vec<u8>,
     sent: usize,
+    /// Whether the kernel has taken all that was offered.
+    pub(super) may_send: bool,
+    /// A handler's time for each of its last requests, in picoseconds.
+    pub(super) each_ps: u64,
     /// The RPC that begins next, and the RPC that is answered next.
     next: TransferId,
     answered: TransferId,
@@ -49,7 +63,8 @@ pub(super) struct Connection {
     is_dead: bool,
     /// Input is left for lack of room.
     pub(super) is_blocked: bool,
-    pub(super) is_listed: bool,
+    /// It has sent more than could be refused, and so waits.
+    pub(super) is_overfull: bool,
     pub(super) is_dirty: bool,
     /// The latest round in which it was active.
     pub(super) round: u32,
@@ -67,9 +82,13 @@ impl Connection {
         Self {
             peer,
             input: Vec::new(),
+            taken: 0,
+            needs_more: false,
             discard: 0,
             output: Vec::new(),
             sent: 0,
+            may_send: true,
+            each_ps: UNKNOWN,
             next: first,
             answered: first,
             early: VecDeque::new(),
@@ -78,7 +97,7 @@ impl Connection {
             is_closing: false,
             is_dead: false,
             is_blocked: false,
-            is_listed: false,
+            is_overfull: false,
             is_dirty: false,
             round: 0,
             half_since: Timestamp::ZERO,
@@ -103,10 +122,25 @@ impl Connection {
         self.next = TransferId(self.next.0.wrapping_add(rpcs));
     }
 
+    /// The last `rpcs` RPCs have not begun after all.
+    #[inline]
+    pub(super) fn begin_less(&mut self, rpcs: u32) {
+        self.next = TransferId(self.next.0.wrapping_sub(rpcs));
+    }
+
     /// RPCs that may begin, if at most `most` of a connection may be in the server.
     #[inline]
     pub(super) fn room(&self, most: u32) -> u32 {
-        if self.output.len() - self.sent > UNSENT_MAX { 0 } else { most.saturating_sub(self.pending()) }
+        let is_full = self.unsent() > UNSENT_MAX || self.early.len() > EARLY_MAX;
+        if is_full { 0 } else { most.saturating_sub(self.pending()) }
+    }
+
+    /// Whether it is to be read or served again soon. A blocked one is when an RPC has ended or
+    /// answers were read.
+    pub(super) fn wants_to_be_read(&mut self, has_whole: bool, pending_max: u32) -> bool {
+        let (wants, has_room) = (has_whole || self.may_read, self.room(pending_max) > 0);
+        self.is_blocked = wants && !has_room;
+        wants && has_room
     }
 
     #[inline]
@@ -177,18 +211,26 @@ impl Connection {
         }
     }
 
+    /// Offers the kernel some of the output. It [may send](Self::may_send) the rest later.
     pub(super) fn send(&mut self) {
         while self.sent < self.output.len()
             && let Peer::Stream(stream) = &mut self.peer
         {
-            match stream.write(&self.output[self.sent..]) {
+            let offered = self.output.len().min(self.sent + SEND_BYTES);
+            match stream.write(&self.output[self.sent..offered]) {
                 Ok(bytes) => {
                     self.sent += bytes;
                     self.bytes_written += bytes as u64;
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return self.drop_sent(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.may_send = false;
+                    return self.drop_sent();
+                }
                 Err(_) => return self.die(),
+            }
+            if offered < self.output.len() {
+                return self.drop_sent();
             }
         }
         self.forget_output();
@@ -213,16 +255,21 @@ impl Connection {
         std::mem::take(&mut self.output)
     }
 
-    pub(super) fn keep(&mut self, mut input: Vec<u8>) {
-        if input.is_empty() && input.capacity() > KEPT_BYTES {
-            input = Vec::new();
+    /// Keeps `input`, of which so many bytes were taken.
+    pub(super) fn keep(&mut self, mut input: Vec<u8>, mut taken: usize) {
+        if taken == input.len() {
+            if input.capacity() > KEPT_BYTES {
+                input = Vec::new();
+            }
+            input.clear();
+            taken = 0;
         }
-        self.input = input;
+        (self.input, self.taken) = (input, taken);
     }
 
     pub(super) fn die(&mut self) {
         (self.is_dead, self.is_closing, self.may_read) = (true, true, false);
-        (self.input, self.discard) = (Vec::new(), 0);
+        (self.input, self.taken, self.discard) = (Vec::new(), 0, 0);
         self.early.clear();
         self.forget_output();
     }

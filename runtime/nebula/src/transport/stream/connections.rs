@@ -2,8 +2,9 @@
 
 use super::connection::{Connection, Peer};
 use crate::nic::recorder::Recorder;
+use nebula_nic::ledger::Visit;
 use nebula_nic::places::{Place, Places, PlacesConfig, prefix};
-use nebula_nic::{Decision, Input, NackReason, NodeId, Span, Timestamp, TransferId, crowding};
+use nebula_nic::{Decision, Input, Ledger, NackReason, NodeId, Span, Timestamp, TransferId, crowding};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::net::TcpStream;
@@ -22,7 +23,8 @@ pub(super) struct Connections {
     now: Timestamp,
     /// Those that keep a part of a request, in the order in which they began to.
     halves: VecDeque<u32>,
-    ready: VecDeque<u32>,
+    /// Whom to read next, and how much of it.
+    pub(super) ledger: Ledger,
     dirty: Vec<u32>,
     input_bytes: usize,
     unsent_bytes: usize,
@@ -68,14 +70,16 @@ impl Active {
 }
 
 impl Connections {
-    pub(super) fn new(most: u32) -> Self {
+    /// For at most `most` clients, each with about `quantum` of a visit.
+    pub(super) fn new(most: u32, quantum: Span) -> Self {
+        let places = PlacesConfig::of_requests(most);
         Self {
             clients: Vec::new(),
-            places: Places::new(PlacesConfig::of_requests(most)),
+            places: Places::new(places),
             hasher: RandomState::new(),
             now: Timestamp::ZERO,
             halves: VecDeque::new(),
-            ready: VecDeque::new(),
+            ledger: Ledger::new(places.places_max, quantum),
             dirty: Vec::new(),
             input_bytes: 0,
             unsent_bytes: 0,
@@ -168,6 +172,7 @@ impl Connections {
     fn settle(&mut self, id: u32, peer: Peer) {
         let mut connection = Box::new(Connection::new(peer, TransferId(0)));
         self.active.note(&mut connection);
+        self.ledger.enter(id);
         let place = id as usize;
         if self.clients.len() <= place {
             self.clients.resize_with(place + 1, || None);
@@ -211,10 +216,10 @@ impl Connections {
         }
         self.input_bytes += connection.input.len();
         self.unsent_bytes += connection.unsent();
-        let is_wanted = has_more && !connection.is_closing && !std::mem::replace(&mut connection.is_listed, true);
+        let is_wanted = has_more && (!connection.is_closing || connection.unsent() > 0);
         self.clients[id as usize] = Some(connection);
         if is_wanted {
-            self.ready.push_back(id);
+            self.ledger.ask(id);
         }
     }
 
@@ -225,19 +230,12 @@ impl Connections {
         }
         connection.may_read |= may_read || has_ended;
         connection.has_ended |= has_ended;
+        connection.may_send |= may_send;
         if may_send && connection.unsent() > 0 {
             self.mark_dirty(id);
         }
         if may_read || has_ended {
-            self.list(id);
-        }
-    }
-
-    pub(super) fn list(&mut self, id: u32) {
-        if let Some(Some(connection)) = self.clients.get_mut(id as usize)
-            && !std::mem::replace(&mut connection.is_listed, true)
-        {
-            self.ready.push_back(id);
+            self.ledger.ask(id);
         }
     }
 
@@ -250,12 +248,12 @@ impl Connections {
         }
     }
 
-    pub(super) fn ready(&self) -> usize {
-        self.ready.len()
+    pub(super) fn ready(&self) -> u32 {
+        self.ledger.waiting()
     }
 
-    pub(super) fn next_ready(&mut self) -> Option<u32> {
-        self.ready.pop_front()
+    pub(super) fn next_ready(&mut self) -> Option<Visit> {
+        self.ledger.next_visit()
     }
 
     pub(super) fn next_dirty(&mut self) -> Option<u32> {
@@ -270,6 +268,12 @@ impl Connections {
             recorder.outside(now, Input::Keep { held, bytes }, Some(refusal.map_or(Decision::Fits, Decision::nack)));
         }
         refusal
+    }
+
+    /// Bytes that were read and wait.
+    #[inline]
+    pub(super) fn input_bytes(&self) -> usize {
+        self.input_bytes
     }
 
     /// Room for more unread answers, in bytes.

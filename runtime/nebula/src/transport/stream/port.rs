@@ -1,10 +1,10 @@
 //! The server's end: bytes in, answers out. One turn asks the kernel once which connections have
 //! input, reads each of those once, and sends each connection's answers by one call.
 
-use super::connection::{Connection, DATAGRAM_ANSWERS_MAX, DATAGRAM_BYTES, HEADER_BYTES_MAX, Peer};
+use super::connection::{Connection, DATAGRAM_ANSWERS_MAX, DATAGRAM_BYTES, HEADER_BYTES_MAX, Peer, UNKNOWN};
 use super::connections::{Connections, Moved};
 use super::framing::Framing;
-use super::requests::{CONNECTIONS_SERVED_MIN, Share, Stop, Taken, Taker, Turn};
+use super::requests::{CONNECTIONS_SERVED_MIN, Progress, QUANTA_OF_QUEUE, Stop, Taken, Taker, Turn, VISITS_PER_SLO};
 use crate::net::{News, Route, Sockets, Wire};
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::recorder::Recorder;
@@ -12,7 +12,8 @@ use crate::nic::transport::Transport;
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::fault::Fault;
 use crate::status::Status;
-use nebula_nic::{Abandoned, NodeId, RpcKey, Sources, Timestamp};
+use nebula_nic::ledger::Visit;
+use nebula_nic::{Abandoned, NodeId, RpcKey, Sources, Span, Timestamp};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -22,6 +23,13 @@ use std::time::Duration;
 const READ_BYTES: usize = 64 << 10;
 /// Up to this many kept bytes are read again together with what follows them.
 const AGAIN_BYTES: usize = READ_BYTES / 2;
+/// With so many bytes read and not taken, of all connections, reads are short.
+const INPUT_MANY: usize = 64 << 20;
+const READ_SHORT: usize = 4 << 10;
+const VISIT_MIN: Span = Span::from_us(1);
+/// Of one connection in a turn at most so much is refused; of all as much as serving had, and
+/// twice the queue's share of the SLO.
+const QUANTA_OF_REFUSALS: u64 = 6;
 /// A longer request grows in steps, so that announcing much and sending little uses little.
 const GROWTH_BYTES: usize = 64 << 10;
 
@@ -37,7 +45,14 @@ pub(crate) struct StreamPort {
     connections: Connections,
     taker: Taker,
     scratch: Vec<u8>,
-    beyond: Vec<u32>,
+    /// Whose answers wait for those of its next visit, unless another's comes before.
+    held: Option<u32>,
+}
+
+/// The end of a visit.
+struct Looked {
+    rpcs: usize,
+    has_moved: bool,
 }
 
 impl Ears {
@@ -55,16 +70,17 @@ impl StreamPort {
     pub(crate) fn new(
         ears: Ears,
         framing: Arc<dyn Framing>,
-        clients_max: u32,
+        (clients_max, slo): (u32, Span),
         reply_bytes_max: u32,
         keeps_order: bool,
     ) -> Self {
+        let quantum = Span::from_ps(slo.as_ps() / VISITS_PER_SLO).max(VISIT_MIN);
         Self {
             ears,
-            connections: Connections::new(clients_max),
+            connections: Connections::new(clients_max, quantum),
             taker: Taker::new(framing, reply_bytes_max, keeps_order),
             scratch: vec![0; READ_BYTES],
-            beyond: Vec::new(),
+            held: None,
         }
     }
 
@@ -75,40 +91,105 @@ impl StreamPort {
         sockets.accept(crowded, |sockets, stream| connections.add(stream, |stream, id| sockets.watch(stream, id)));
     }
 
-    /// Reads a client once, and takes the complete requests. Returns the number of RPCs.
-    fn look_at(&mut self, id: u32, turn: &mut Turn<'_, impl AtOnce>) -> usize {
-        let Some(mut connection) = self.connections.take(id) else { return 0 };
-        // A client that is read again stays in the list.
-        connection.is_listed &= turn.share.is_none();
+    /// Serves the clients in line, until each has had its share or the turn's time is over.
+    fn serve_line(&mut self, turn: &mut Turn<'_, impl AtOnce>) -> usize {
+        let (mut rpcs, mut heard_ps) = (0, turn.at_once.look());
+        let mut left = if turn.at_once.serves() { u32::MAX } else { self.connections.ready() };
+        while left > 0 && !turn.is_served_out() {
+            let Some(visit) = self.connections.next_ready() else { break };
+            let looked = self.look_at(visit, turn);
+            rpcs += looked.rpcs;
+            left = if looked.has_moved { left - 1 } else { 0 };
+            // What waits in the queue comes before all that is read from here on.
+            if turn.queued >= self.connections.ledger.quantum() && turn.at_once.serves() {
+                break;
+            }
+            self.hear_again(turn, &mut heard_ps);
+        }
+        rpcs
+    }
+
+    /// Clients beyond their share get the rest of the queue, and excess requests, which would grow
+    /// old unread, are refused. A client that may be served before them ends this. One that has
+    /// sent more than can be refused waits instead.
+    fn refuse_line(&mut self, turn: &mut Turn<'_, impl AtOnce>) -> usize {
+        let (mut rpcs, mut heard_ps) = (0, turn.at_once.look());
+        let quantum = self.connections.ledger.quantum();
+        let served_ps = heard_ps.saturating_sub(turn.now.as_ps());
+        let ends_ps = heard_ps + served_ps + (quantum * QUANTA_OF_QUEUE * 2).as_ps();
+        for _ in 0..self.connections.ready() {
+            let left = Span::from_ps(ends_ps.saturating_sub(turn.at_once.looked_ps()));
+            if left == Span::ZERO {
+                break;
+            }
+            let Some(visit) = self.connections.next_ready() else { break };
+            if self.connections.get(NodeId(visit.source)).is_some_and(|connection| connection.is_overfull) {
+                self.connections.ledger.ask(visit.source);
+                continue;
+            }
+            let allowance = (quantum * QUANTA_OF_REFUSALS).min(left);
+            rpcs += self.look_at(Visit { allowance, ..visit }, turn).rpcs;
+            let below = self.connections.ledger.below();
+            self.hear_again(turn, &mut heard_ps);
+            if self.connections.ledger.below() > below && turn.at_once.serves() {
+                break;
+            }
+        }
+        rpcs
+    }
+
+    /// Asks the kernel for news again, if it was asked long ago.
+    fn hear_again(&mut self, turn: &mut Turn<'_, impl AtOnce>, heard_ps: &mut u64) {
+        let quantum = self.connections.ledger.quantum();
+        if turn.at_once.looked_ps().saturating_sub(*heard_ps) >= quantum.as_ps() {
+            self.hear();
+            *heard_ps = turn.at_once.look();
+        }
+    }
+
+    /// Reads a client once if necessary, takes complete requests, and sends answers: as much as its
+    /// visit allows.
+    fn look_at(&mut self, visit: Visit, turn: &mut Turn<'_, impl AtOnce>) -> Looked {
+        let id = visit.source;
+        if let Some(held) = self.held.take_if(|held| *held != id) {
+            self.send_to(held);
+            turn.at_once.look();
+        }
+        let nothing = Looked { rpcs: 0, has_moved: true };
+        let Some(mut connection) = self.connections.take(id) else { return nothing };
+        turn.visit = Progress::new(visit, turn.at_once.looked_ps());
         let mut scratch = std::mem::take(&mut self.scratch);
-        let taken = self.read_and_take(turn, (id, &mut connection), &mut scratch);
+        let (taken, read) = self.read_and_take(turn, (id, &mut connection), &mut scratch);
         self.scratch = scratch;
         if taken.rpcs > 0 {
             connection.is_closing |= !self.connections.prove(id);
             connection.half_since = turn.now;
         }
-        let has_room = connection.room(self.taker.pending_max) > 0;
-        connection.is_blocked = taken.stop == Stop::Blocked || !has_room && connection.may_read;
-        if taken.stop == Stop::Blocked && turn.share.is_some() {
-            self.beyond.push(id);
-        }
         if connection.has_ended && !connection.may_read && matches!(taken.stop, Stop::Incomplete(_)) {
             connection.is_closing = true;
         }
         // An early answer shares a call with the answers of this turn.
-        let waits_for_more = connection.pending() > 0 && connection.unsent() > 0;
-        if connection.unsent() > 0 && !waits_for_more {
+        let (answers, waits_for_more) = (connection.unsent(), connection.pending() > 0 && connection.unsent() > 0);
+        let is_held = turn.share.is_some() && taken.stop == Stop::Later && answers > 0 && !waits_for_more;
+        if answers > 0 && !waits_for_more && !is_held {
             connection.send();
         }
-        let has_more = taken.stop == Stop::Later || connection.may_read || connection.is_blocked;
-        // A blocked client is read again when an RPC has ended or answers were read.
-        connection.is_blocked &= connection.room(self.taker.pending_max) == 0;
-        let has_more = has_more && !connection.is_blocked;
+        let may_send = connection.unsent() > 0 && connection.may_send && !waits_for_more && !is_held;
+        let has_whole = !matches!(taken.stop, Stop::Incomplete(_));
+        let has_more = connection.wants_to_be_read(has_whole, self.taker.pending_max) || may_send;
+        let is_refused = turn.share.is_none() && connection.each_ps != UNKNOWN;
+        connection.is_overfull = has_more && (connection.is_overfull || is_refused);
+        let work = Progress { bytes: turn.visit.bytes + read as u64, ..turn.visit }.work(turn.at_once.look());
+        self.connections.ledger.charge(id, work);
+        let has_moved = taken.bytes + read > 0 || connection.unsent() < answers || !has_more;
         self.connections.put(id, connection, has_more);
-        if waits_for_more {
+        if is_held {
+            self.held = Some(id);
+        }
+        if waits_for_more || is_held {
             self.connections.mark_dirty(id);
         }
-        taken.rpcs
+        Looked { rpcs: taken.rpcs, has_moved }
     }
 
     fn read_and_take(
@@ -116,32 +197,42 @@ impl StreamPort {
         turn: &mut Turn<'_, impl AtOnce>,
         (id, connection): (u32, &mut Connection),
         scratch: &mut [u8],
-    ) -> Taken {
-        let mut input = std::mem::take(&mut connection.input);
-        let (kept, reads) = (input.len(), connection.may_read && connection.room(self.taker.pending_max) > 0);
+    ) -> (Taken, usize) {
+        let (mut input, mut from) = (std::mem::take(&mut connection.input), std::mem::take(&mut connection.taken));
+        let kept = input.len() - from;
+        let has_room = connection.room(self.taker.pending_max) > 0;
+        // Whole requests that were read come first.
+        let is_open = connection.may_read && has_room && !connection.is_closing;
+        let reads = is_open && (kept == 0 || connection.needs_more);
+        let most = if self.connections.input_bytes() > INPUT_MANY { READ_SHORT } else { GROWTH_BYTES };
+        let (taken, read);
         if kept < AGAIN_BYTES && reads {
-            scratch[..kept].copy_from_slice(&input);
+            scratch[..kept].copy_from_slice(&input[from..]);
             input.clear();
-            let got = connection.read(scratch, kept);
-            let taken = self.taker.take(turn, (id, connection), &self.connections, &scratch[..got]);
-            if !connection.is_closing {
-                input.extend_from_slice(&scratch[taken.bytes..got]);
-                connection.keep(input);
+            let end = scratch.len().min(kept + most);
+            let got = connection.read(&mut scratch[..end], kept);
+            read = got - kept;
+            taken = self.taker.take(turn, (id, connection), &self.connections, &scratch[..got]);
+            input.extend_from_slice(&scratch[taken.bytes..got]);
+            from = 0;
+        } else {
+            let mut got = input.len();
+            if reads {
+                input.drain(..from);
+                from = 0;
+                input.resize(kept + most, 0);
+                got = connection.read(&mut input, kept);
             }
-            return taken;
-        }
-        let mut got = kept;
-        if reads {
-            input.resize(kept + GROWTH_BYTES, 0);
-            got = connection.read(&mut input, kept);
-        }
-        let taken = self.taker.take(turn, (id, connection), &self.connections, &input[..got]);
-        if !connection.is_closing {
+            read = got - from - kept;
+            taken = self.taker.take(turn, (id, connection), &self.connections, &input[from..got]);
             input.truncate(got);
-            input.drain(..taken.bytes);
-            connection.keep(input);
+            from += taken.bytes;
         }
-        taken
+        connection.needs_more = matches!(taken.stop, Stop::Incomplete(_));
+        if !connection.is_closing {
+            connection.keep(input, from);
+        }
+        (taken, read)
     }
 
     /// Sends a client's waiting answers; those to a datagram once all of them are known.
@@ -159,7 +250,8 @@ impl StreamPort {
         }
         let has_room = connection.is_blocked && connection.room(taker.pending_max) > 0;
         connection.is_blocked &= !has_room;
-        self.connections.put(id, connection, has_room);
+        let may_send = connection.unsent() > 0 && connection.may_send && connection.pending() == 0;
+        self.connections.put(id, connection, has_room || may_send);
     }
 
     /// Takes datagrams. Each is a client until it is answered. Returns the number of RPCs.
@@ -178,6 +270,7 @@ impl StreamPort {
             let Some(id) = connections.add_sender(Peer::Datagram(route, asked)) else { return };
             let Some(mut connection) = connections.take(id) else { return };
             connection.bytes_read = (header_bytes + requests.len()) as u64;
+            turn.visit = Progress::new(turn.visit.visit, turn.at_once.looked_ps());
             let taken = taker.take(turn, (id, &mut connection), connections, requests);
             rpcs += taken.rpcs;
             connection.is_closing = true;
@@ -217,28 +310,22 @@ impl Transport for StreamPort {
     const SOURCES: Option<Sources> = Some(Sources::ONE);
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
+        let quantum = self.connections.ledger.quantum();
+        let nobody = Visit { source: 0, allowance: quantum };
+        let mut turn = Turn::new(now, nobody, intake, at_once);
         if matches!(self.ears, Ears::Datagrams(_)) {
-            let share = Some(Share::of(intake, at_once, 1));
-            return self.poll_datagrams(&mut Turn { now, share, intake, at_once });
+            return self.poll_datagrams(&mut turn);
         }
         self.connections.begin_turn(now);
         self.hear();
-        let (mut rpcs, ready) = (0, self.connections.ready());
-        let share = Some(Share::of(intake, at_once, ready));
-        let mut turn = Turn { now, share, intake, at_once };
-        for _ in 0..ready {
-            let Some(id) = self.connections.next_ready() else { break };
-            rpcs += self.look_at(id, &mut turn);
+        let ready = self.connections.ready();
+        let mut rpcs = self.serve_line(&mut turn);
+        // Fewer clients just wait.
+        if ready >= CONNECTIONS_SERVED_MIN {
+            turn.share = None;
+            rpcs += self.refuse_line(&mut turn);
         }
-        // If several clients have asked, those beyond their share get the rest of the queue, and
-        // excess requests, which would grow old unread, are refused. Fewer clients just wait.
-        turn.share = None;
-        let mut beyond = std::mem::take(&mut self.beyond);
-        if ready >= CONNECTIONS_SERVED_MIN as usize {
-            rpcs += beyond.iter().map(|&id| self.look_at(id, &mut turn)).sum::<usize>();
-        }
-        beyond.clear();
-        self.beyond = beyond;
+        self.held = None;
         rpcs
     }
 

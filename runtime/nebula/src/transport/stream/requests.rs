@@ -1,17 +1,30 @@
 //! Turns a connection's requests into RPCs: served at once by the core, or queued.
 
-use super::connection::{Connection, PENDING_MAX};
+use super::connection::{Connection, PENDING_MAX, UNKNOWN};
 use super::connections::Connections;
 use super::framing::{Frame, Framing};
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::rpc::answer::{Answer, Ending, Keep};
 use crate::rpc::requests::Replies;
 use crate::rpc::slot::Slots;
-use nebula_nic::{Burst, BurstRpc, Header, Kind, NodeId, RpcKey, SlotRange, Timestamp, Verdict, slots_of};
+use nebula_nic::ledger::{Visit, Work};
+use nebula_nic::turn::long_turn;
+use nebula_nic::{Burst, BurstRpc, Header, Kind, NodeId, RpcKey, SlotRange, Span, Timestamp, Verdict, slots_of};
 use std::sync::Arc;
 
 /// At least so many connections can share the queue before any request is refused.
 pub(super) const CONNECTIONS_SERVED_MIN: u32 = 4;
+/// A connection has the SLO divided by this of a visit. So one that asks for little waits for a
+/// small part of the SLO behind others that have more work.
+pub(super) const VISITS_PER_SLO: u64 = 16;
+/// The queue's share of the SLO, in the quanta of visits.
+pub(super) const QUANTA_OF_QUEUE: u64 = VISITS_PER_SLO / long_turn::QUEUE_SHARE;
+/// The most that waits in a queue of RPCs that take longer than others.
+const QUANTA_QUEUED_MAX: u64 = 2 * QUANTA_OF_QUEUE;
+/// RPCs of a client's first run, which shows what they take.
+const FIRST_RPCS: u32 = 4;
+/// One that waits before it is known what it takes counts as one in so many of those.
+const UNKNOWN_PART: u64 = 8;
 /// A buffer with a longer reply is freed instead of reused.
 const SPARE_BYTES: u32 = 64 << 10;
 
@@ -34,7 +47,7 @@ pub(super) enum Stop {
     Incomplete(usize),
     /// There is no room for more RPCs or answers of the client.
     Blocked,
-    /// The core is to serve others first.
+    /// It has had its share, or the core is to serve others first.
     Later,
 }
 
@@ -47,30 +60,62 @@ pub(super) struct Taken {
 
 pub(super) struct Turn<'t, A> {
     pub(super) now: Timestamp,
-    pub(super) share: Option<Share>,
+    /// RPCs of a connection that may wait in the queue, while others may want the rest of it.
+    pub(super) share: Option<u32>,
+    /// How much the connection may have now.
+    pub(super) visit: Progress,
+    /// What all have put into the queue.
+    pub(super) queued: Span,
+    /// With so much in the queue, a core that serves takes in no more.
+    pub(super) queued_max: Span,
     pub(super) intake: &'t mut Intake,
     pub(super) at_once: &'t mut A,
 }
 
-/// A connection's share of a turn, in RPCs: more would wait, and others would be refused.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Share {
-    /// Of the queue.
-    queue: u32,
-    /// Of all RPCs taken, if the core serves at once.
-    turn: u32,
-}
-
-impl Share {
-    pub(super) fn of(intake: &Intake, at_once: &impl AtOnce, connections: usize) -> Self {
-        let queue = (intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1);
-        let (_, most) = at_once.most();
-        let connections = u32::try_from(connections.max(1)).unwrap_or(u32::MAX);
-        Self { queue, turn: if most > 0 { (most / connections).max(queue) } else { u32::MAX } }
+impl<'t, A: AtOnce> Turn<'t, A> {
+    pub(super) fn new(now: Timestamp, visit: Visit, intake: &'t mut Intake, at_once: &'t mut A) -> Self {
+        let share = Some((intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1));
+        let visit = Progress::new(visit, at_once.looked_ps());
+        let queued_max = visit.visit.allowance * QUANTA_QUEUED_MAX;
+        Self { now, share, visit, queued: Span::ZERO, queued_max, intake, at_once }
     }
 
-    fn left(self, rpcs: usize) -> u32 {
-        self.turn.saturating_sub(u32::try_from(rpcs).unwrap_or(u32::MAX))
+    /// Whether the core serves in this turn, and has no time left for it.
+    pub(super) fn is_served_out(&self) -> bool {
+        self.at_once.serves() && self.at_once.most().1 == 0
+    }
+
+    /// What is left of the visit.
+    #[inline]
+    fn left(&self) -> Span {
+        let visit = Progress { queued: Span::ZERO, ..self.visit };
+        visit.visit.allowance - visit.work(self.at_once.looked_ps()).cost()
+    }
+}
+
+/// A visit, and what it has had.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    pub(super) visit: Visit,
+    pub(super) began_ps: u64,
+    pub(super) bytes: u64,
+    /// The time that what it put into the queue will take.
+    pub(super) queued: Span,
+}
+
+impl Progress {
+    pub(super) const fn new(visit: Visit, began_ps: u64) -> Self {
+        Self { visit, began_ps, bytes: 0, queued: Span::ZERO }
+    }
+
+    #[inline]
+    pub(super) fn work(&self, now_ps: u64) -> Work {
+        Work { time: Span::from_ps(now_ps.saturating_sub(self.began_ps)) + self.queued, bytes: self.bytes }
+    }
+
+    #[inline]
+    fn bytes_left(&self) -> usize {
+        usize::try_from(self.visit.bytes().saturating_sub(self.bytes)).unwrap_or(usize::MAX)
     }
 }
 
@@ -102,7 +147,7 @@ impl Taker {
         connections: &Connections,
         bytes: &[u8],
     ) -> Taken {
-        let (mut at, mut rpcs, mut refused, mut is_full) = (0, 0, 0, false);
+        let (mut at, mut rpcs, mut is_full) = (0, 0, false);
         let stop = loop {
             let skipped = connection.discard.min(bytes.len() - at);
             (at, connection.discard) = (at + skipped, connection.discard - skipped);
@@ -110,19 +155,27 @@ impl Taker {
             if left.is_empty() || connection.is_closing {
                 break Stop::Incomplete(0);
             }
-            let room = match turn.share {
-                None => connection.room(self.pending_max),
-                Some(share) => connection.room(self.pending_max.min(share.queue)).min(share.left(rpcs - refused)),
-            };
+            let (room, queue_room) = (connection.room(self.pending_max), turn.share.unwrap_or(u32::MAX));
             if room == 0 {
                 break Stop::Blocked;
+            }
+            // What it has asked for beyond its share waits until others have had theirs.
+            let is_beyond = turn.share.is_some() && (turn.is_served_out() || connection.pending() >= queue_room);
+            let is_queued = turn.at_once.most().1 == 0 || connection.pending() > 0;
+            let is_late = is_queued && turn.at_once.serves() && turn.queued >= turn.queued_max;
+            let left_ps = turn.left().as_ps();
+            // Another would end beyond the visit.
+            let is_long = rpcs > 0 && connection.each_ps != UNKNOWN && connection.each_ps > left_ps;
+            if is_beyond || is_late || left_ps == 0 || is_long && turn.share.is_some() {
+                break Stop::Later;
             }
             if !turn.at_once.may_turn_away(&turn.intake.refusals) {
                 break Stop::Later;
             }
             let kept_max = connections.unsent_room();
             // After a refusal the following requests are refused too.
-            if !is_full && let Some((count, run_bytes)) = self.take_run(turn, (id, connection), left, (room, kept_max))
+            let rooms = (room, queue_room - connection.pending());
+            if !is_full && let Some((count, run_bytes)) = self.take_run(turn, (id, connection), left, (rooms, kept_max))
             {
                 (at, rpcs) = (at + run_bytes, rpcs + count as usize);
                 continue;
@@ -131,7 +184,8 @@ impl Taker {
                 Frame::Request { bytes, key_hash, discard } => {
                     rpcs += 1;
                     is_full = !self.take_one(turn, id, connection, (&left[..bytes.min(left.len())], key_hash));
-                    refused += usize::from(is_full);
+                    turn.visit.bytes += bytes as u64;
+                    turn.queued += Work { bytes: bytes as u64, time: Span::ZERO }.cost();
                     (at, connection.discard) = (at + bytes, discard);
                 }
                 Frame::Incomplete { bytes_min } => {
@@ -162,15 +216,28 @@ impl Taker {
         turn: &mut Turn<'_, impl AtOnce>,
         (id, connection): (u32, &mut Connection),
         bytes: &[u8],
-        (room, kept_max): (u32, usize),
+        ((room, queue_room), kept_max): ((u32, u32), usize),
     ) -> Option<(u32, usize)> {
-        let Turn { now, intake, at_once, .. } = turn;
+        let left_ps = turn.left().as_ps();
+        let queue_left_ps = (turn.queued_max - turn.queued).as_ps();
+        let Turn { now, visit, intake, at_once, .. } = turn;
         if !intake.backend.takes_bursts() || self.pending_max == 1 {
             return None;
         }
         let (core, most) = at_once.most();
         let is_first = most > 0 && connection.pending() == 0;
-        let gathered = self.gather(intake, bytes, if is_first { room.min(most) } else { room })?;
+        let each_ps = connection.each_ps;
+        let in_time = |ps: u64| match each_ps {
+            UNKNOWN if is_first => FIRST_RPCS,
+            UNKNOWN => 1,
+            _ => u32::try_from(ps / each_ps.max(1)).unwrap_or(u32::MAX).max(1),
+        };
+        let most = match is_first {
+            true => room.min(most).min(in_time(left_ps)).min(intake.backend.queue_open().max(1)),
+            false if at_once.serves() => room.min(queue_room).min(in_time(queue_left_ps)),
+            false => room.min(queue_room),
+        };
+        let gathered = self.gather(intake, bytes, (most, visit.bytes_left()))?;
         let Gathered { count, slots_each, .. } = gathered;
         let first = RpcKey { snid: NodeId(id), tid: connection.next_tid() };
         let burst = Burst { first, step: 1, slots_each };
@@ -179,12 +246,25 @@ impl Taker {
             && intake.copy_payloads(&run, bytes, 0).is_some()
         {
             connection.begin(count);
+            let (began_ps, unsent) = (at_once.looked_ps(), connection.unsent());
+            let stops_at = unsent.saturating_add(visit.bytes_left().saturating_sub(gathered.bytes).max(1));
             let Self { framing, at_once: answer, .. } = self;
-            let mut keeper = Keeper { connection, framing: &**framing, room: kept_max };
+            let mut keeper = Keeper { connection, framing: &**framing, room: kept_max, stops_at, kept: 0 };
             let to = Replies::Kept(answer, &mut keeper);
             at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), to);
+            let served = keeper.kept;
+            at_once.uncount(count - served);
+            connection.begin_less(count - served);
+            let run = run.first(served);
+            let rpcs = intake.backend.rpcs_of(&run);
+            let run_bytes = rpcs.iter().map(|rpc| rpc.bytes() as usize).sum();
+            visit.bytes += (run_bytes + connection.unsent() - unsent) as u64;
+            // Long ones are remembered for some runs.
+            let each_ps = (at_once.looked_ps() - began_ps) / u64::from(served.max(1));
+            let before = if connection.each_ps == UNKNOWN { 0 } else { connection.each_ps };
+            connection.each_ps = each_ps.max(before / 8 * 7);
             intake.end_at_once(*now, core, &run);
-            return Some((count, gathered.bytes));
+            return Some((served, run_bytes));
         }
         let run = intake.receive_burst(*now, &burst, count).filter(|run| run.rpcs > 0)?;
         let mut at = 0;
@@ -194,17 +274,26 @@ impl Taker {
             at += rpc_bytes;
         }
         intake.note_fresh_run(&run);
+        visit.bytes += at as u64;
+        let each = if each_ps == UNKNOWN {
+            Span::from_ps(turn.queued_max.as_ps() / UNKNOWN_PART)
+        } else {
+            Span::from_ps(each_ps)
+        };
+        let time = each * u64::from(run.rpcs);
+        visit.queued += time;
+        turn.queued += Work { bytes: at as u64, time }.cost();
         Some((run.rpcs, at))
     }
 
     /// Gathers the first requests of `bytes` that can be one run, in the back end's places.
     #[inline]
-    fn gather(&self, intake: &mut Intake, bytes: &[u8], most: u32) -> Option<Gathered> {
+    fn gather(&self, intake: &mut Intake, bytes: &[u8], (most, bytes_most): (u32, usize)) -> Option<Gathered> {
         let longest = intake.backend.one_packet_bytes_max() as usize;
         let mut run = Gathered { count: 0, bytes: 0, slots_each: 0 };
         for place in intake.backend.burst_places().iter_mut().take(most as usize) {
             let left = &bytes[run.bytes..];
-            if left.is_empty() {
+            if left.is_empty() || run.bytes > bytes_most {
                 break;
             }
             let Frame::Request { bytes: rpc_bytes, key_hash, discard: 0 } = self.framing.next(left) else { break };
@@ -273,17 +362,22 @@ impl Taker {
     }
 }
 
-/// Appends the answers of a run to its client's output.
+/// Appends the answers of a run to its client's output, until they are many.
 #[derive(Debug)]
 struct Keeper<'k> {
     connection: &'k mut Connection,
     framing: &'k dyn Framing,
     room: usize,
+    /// Unsent bytes with which the run ends.
+    stops_at: usize,
+    kept: u32,
 }
 
 impl Keep for Keeper<'_> {
     #[inline]
-    fn keep(&mut self, first: Slots<'_>, ending: &Ending) {
+    fn keep(&mut self, first: Slots<'_>, ending: &Ending) -> bool {
         self.connection.end(first, ending, self.framing, self.room.saturating_sub(self.connection.unsent()));
+        self.kept += 1;
+        self.connection.unsent() < self.stops_at
     }
 }

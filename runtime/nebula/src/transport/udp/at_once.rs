@@ -120,10 +120,11 @@ struct Keeper<'k> {
 
 impl Keep for Keeper<'_> {
     #[inline]
-    fn keep(&mut self, first: Slots<'_>, ending: &Ending) {
-        let Some(&entry) = self.entries.next() else { return };
+    fn keep(&mut self, first: Slots<'_>, ending: &Ending) -> bool {
+        let Some(&entry) = self.entries.next() else { return true };
         let tid = self.next;
         self.next = TransferId(tid.0.wrapping_add(1));
         self.outcomes.end((tid, entry), (first, ending), (self.counters, self.outbox));
+        true
     }
 }
