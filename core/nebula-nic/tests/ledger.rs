@@ -31,8 +31,8 @@ impl Bench {
     fn visit(&mut self, wants: impl FnOnce(u32) -> Span) -> Option<u32> {
         let visit = self.ledger.next_visit()?;
         let took = wants(visit.source).min(visit.allowance + PIECE);
-        self.now = self.now + took;
-        self.used[visit.source as usize] = self.used[visit.source as usize] + took;
+        self.now += took;
+        self.used[visit.source as usize] += took;
         self.ledger.charge(visit.source, time(took));
         Some(visit.source)
     }
@@ -105,7 +105,7 @@ fn sources_with_more_work_have_equal_times_however_long_a_piece_of_theirs_is() {
         // The last one's pieces are sixteen quanta long, and no visit can end within.
         let visit = bench.ledger.next_visit().expect("all wait");
         let took = if visit.source == 3 { QUANTUM * 16 } else { visit.allowance };
-        bench.used[visit.source as usize] = bench.used[visit.source as usize] + took;
+        bench.used[visit.source as usize] += took;
         bench.ledger.charge(visit.source, time(took));
         bench.ledger.ask(visit.source);
     }

@@ -23,7 +23,7 @@ const RUN_NS: u64 = 12_000_000;
 const WARM_UP_NS: u64 = 9_000_000;
 /// The honest client asks for 1 % of what can be served.
 const HONEST_EVERY_NS: u64 = 100 * RPC_NS;
-const LARGE: usize = 100_000;
+const LARGE: u32 = 100_000;
 /// The most bytes that an attacker sends between two turns.
 const SENT_MAX: usize = 64 << 10;
 const BUSY: &[u8] = b"busy\n";
@@ -77,7 +77,7 @@ impl Kind {
 
     fn request(self) -> Vec<u8> {
         let line =
-            |reply: usize, payload: usize| [format!("{reply} ").as_bytes(), &vec![b'x'; payload], b"\n"].concat();
+            |reply: u32, payload: u32| [format!("{reply} ").as_bytes(), &vec![b'x'; payload as usize], b"\n"].concat();
         match self {
             Self::Pipelines => line(100, 10),
             Self::WantsNoReply => line(0, 1000),
@@ -178,8 +178,8 @@ fn beside(kind: Kind, attackers: usize) -> (u64, u64, Vec<u64>) {
         .clients_max(1024)
         .slo(Span::from_ns(SLO_NS))
         .service_mean(Span::from_ns(RPC_NS))
-        .rpc_bytes_max(LARGE as u32 + 64)
-        .reply_bytes_max(LARGE as u32);
+        .rpc_bytes_max(LARGE + 64)
+        .reply_bytes_max(LARGE);
     let server = Server::bind("tcp://127.0.0.1:0").config(config).framing(Lines);
     let (server, mut workers) = server.open_by(&Time::Manual(clock.clone())).expect("a server");
     let &Endpoint::Tcp(to) = server.endpoint() else { unreachable!("a stream's endpoint") };
