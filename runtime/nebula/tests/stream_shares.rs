@@ -5,7 +5,7 @@
 
 use nebula::net::Time;
 use nebula::{Endpoint, Fault, Frame, Framing, IdlePolicy, NackReason, Reply, Server, ServerConfig, Span, Worker};
-use nebula_testing::wait::Watchdog;
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -237,4 +237,28 @@ fn an_honest_client_keeps_its_slo_beside_any_number_of_attackers_of_each_kind() 
         }
     }
     assert!(late.is_empty(), "{late:#?}");
+}
+
+#[test]
+fn rpcs_that_take_longer_than_a_turn_may_serve_are_served() {
+    let _watchdog = Watchdog::new("long RPCs of a stream");
+    let clock = Arc::new(AtomicU64::new(START_NS * 1000));
+    let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).slo(Span::from_ns(SLO_NS));
+    let server = Server::bind("tcp://127.0.0.1:0").config(config).framing(Lines);
+    let (server, mut workers) = server.open_by(&Time::Manual(clock.clone())).expect("a server");
+    let &Endpoint::Tcp(to) = server.endpoint() else { unreachable!("a stream's endpoint") };
+    let service = move |_: &[u8], reply: &mut Reply<'_>| {
+        reply.write(b"x");
+        clock.fetch_add(SLO_NS / 10 * 6 * 1000, Relaxed);
+    };
+    let (mut stream, mut answer) = (connect(to), [0; 8]);
+    for _ in 0..200 {
+        stream.write_all(b"1\n").expect("room for a line");
+        wait_until("an answer", || {
+            workers[0].turn(&service);
+            matches!(stream.read(&mut answer), Ok(1..)).then_some(())
+        });
+        assert_eq!(answer[0], b'x', "it is not refused");
+    }
+    server.stop();
 }

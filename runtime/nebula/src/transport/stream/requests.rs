@@ -68,6 +68,9 @@ pub(super) struct Turn<'t, A> {
     pub(super) queued: Span,
     /// With so much in the queue, a core that serves takes in no more.
     pub(super) queued_max: Span,
+    /// Whether the core had time to serve on arrival as the turn began. If an RPC takes longer than
+    /// that, all go through the queue.
+    serves_at_once: bool,
     pub(super) intake: &'t mut Intake,
     pub(super) at_once: &'t mut A,
 }
@@ -77,12 +80,13 @@ impl<'t, A: AtOnce> Turn<'t, A> {
         let share = Some((intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1));
         let visit = Progress::new(visit, at_once.looked_ps());
         let queued_max = visit.visit.allowance * QUANTA_QUEUED_MAX;
-        Self { now, share, visit, queued: Span::ZERO, queued_max, intake, at_once }
+        let serves_at_once = at_once.most().1 > 0;
+        Self { now, share, visit, queued: Span::ZERO, queued_max, serves_at_once, intake, at_once }
     }
 
-    /// Whether the core serves in this turn, and has no time left for it.
+    /// Whether the core has served on arrival in this turn, and has no time left for it.
     pub(super) fn is_served_out(&self) -> bool {
-        self.at_once.serves() && self.at_once.most().1 == 0
+        self.serves_at_once && self.at_once.most().1 == 0
     }
 
     /// What is left of the visit.
