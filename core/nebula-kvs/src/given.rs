@@ -9,7 +9,7 @@ use crate::index_of::index_of;
 use nebula_sys::sync::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// The index gets one segment of this many at most.
-const SHARE: u64 = 4;
+pub(crate) const SHARE: u64 = 4;
 /// It asks for the next segment when this share of the lines of one is left.
 const LEFT: u64 = 4;
 

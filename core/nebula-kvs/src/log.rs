@@ -28,7 +28,7 @@ use crate::bucket::Bucket;
 use crate::bucket::POSITION_BITS;
 use crate::config::StoreError;
 use crate::eviction::Pass;
-use crate::given::Given;
+use crate::given::{Given, SHARE};
 use crate::index_of::index_of;
 use crate::item::{self, GRANULE_BYTES, GRANULE_WORDS};
 use crate::mode::Mode;
@@ -525,8 +525,10 @@ impl Log {
     /// The lines of the segments that the index of a store before had.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn lines_left(&self) -> impl Fn(usize) -> Option<usize> {
-        let (given, lines, segments) =
-            (self.told(GIVEN).load(Ordering::Relaxed), self.segment_lines(), self.cut.segments);
+        let (lines, segments) = (self.segment_lines(), self.cut.segments);
+        let told = self.told(GIVEN).load(Ordering::Relaxed);
+        // More are given only in damaged memory.
+        let given = if u64::from(told.count_ones()) <= segments / SHARE { told } else { 0 };
         move |line| {
             let segment = (line as u64).checked_div(lines).filter(|&segment| segment < segments)?;
             (given >> segment & 1 == 1).then(|| index_of(segment))

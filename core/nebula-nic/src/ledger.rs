@@ -41,6 +41,8 @@ const EIGHTHS_FIRST: u64 = 2;
 const FAR: u64 = 2;
 /// The most sources passed over before one is visited.
 const PASSED_OVER_MAX: u32 = 8;
+/// Visits after which those in the last line have one too, if the round has passed them.
+const OVERDUE_AFTER: u32 = 256;
 const LINES: usize = 7;
 const LAST: usize = LINES - 1;
 /// The line of sources that are a little above their share.
@@ -168,6 +170,8 @@ pub struct Ledger {
     /// In nanoseconds, as tags.
     round: u64,
     quantum: Span,
+    /// Visits since the last one to a source above its share.
+    passed_over: u32,
 }
 
 impl Ledger {
@@ -176,7 +180,7 @@ impl Ledger {
     pub fn new(sources: u32, quantum: Span) -> Self {
         let account = Account { tag: 0, behind: NOWHERE, waits: false };
         let accounts = vec![account; sources as usize].into();
-        Self { accounts, lines: [List::EMPTY; LINES], round: 0, quantum }
+        Self { accounts, lines: [List::EMPTY; LINES], round: 0, quantum, passed_over: 0 }
     }
 
     /// How much a source may have of a visit.
@@ -205,10 +209,11 @@ impl Ledger {
     }
 
     /// `source` is new: it comes behind those that were here and have had less than their share.
+    /// What the one before it at this number had too much is forgotten but for a quantum.
     #[inline]
     pub fn enter(&mut self, source: u32) {
         let account = &mut self.accounts[source as usize];
-        account.tag = account.tag.max(self.round);
+        account.tag = account.tag.clamp(self.round, self.round.saturating_add(self.quantum.as_ns()));
     }
 
     /// `source` has work: it waits for a visit, unless it waits already.
@@ -233,11 +238,35 @@ impl Ledger {
     /// The next source, and how much it may have.
     #[inline]
     pub fn next_visit(&mut self) -> Option<Visit> {
+        if self.passed_over >= OVERDUE_AFTER
+            && let Some(visit) = self.next_overdue()
+        {
+            return Some(visit);
+        }
+        let allowance = self.first();
         let line = self.lines[..LAST].iter_mut().find(|line| line.sources > 0);
         if let Some(source) = line.and_then(|line| line.pop(&mut self.accounts)) {
-            return Some(Visit { source, allowance: Span::from_ps(self.quantum.as_ps() / 8 * EIGHTHS_FIRST) });
+            self.passed_over = self.passed_over.saturating_add(1);
+            return Some(Visit { source, allowance });
         }
+        self.passed_over = 0;
         self.next_above()
+    }
+
+    /// One of the last line that the round has passed while others were visited all the time.
+    fn next_overdue(&mut self) -> Option<Visit> {
+        let line = &mut self.lines[LAST];
+        if self.accounts.get(line.head as usize)?.tag > self.round {
+            line.rotate(&mut self.accounts);
+            return None;
+        }
+        self.passed_over = 0;
+        let source = line.pop(&mut self.accounts)?;
+        Some(Visit { source, allowance: self.first() })
+    }
+
+    const fn first(&self) -> Span {
+        Span::from_ps(self.quantum.as_ps() / 8 * EIGHTHS_FIRST)
     }
 
     fn next_above(&mut self) -> Option<Visit> {

@@ -171,19 +171,17 @@ impl Places {
     }
 
     /// A connection has proved itself, and keeps its place. Returns false if there is none for it:
-    /// then it is to be closed.
+    /// then it is to be closed, and has its place until it [leaves](Self::leave).
     pub fn prove(&mut self, id: u32) -> bool {
         if self.state(id) != State::Unproven {
             return self.state(id) == State::Proven;
         }
-        if !self.has_room_for(self.entries[id as usize].source) {
-            return false;
-        }
+        let has_room = self.has_room_for(self.entries[id as usize].source);
         let source = self.unlink(id);
         self.entries[id as usize].state = State::Proven;
         self.sources[source].proven += 1;
         self.proven += 1;
-        true
+        has_room
     }
 
     /// A connection is over. Does nothing for a place that is free.

@@ -173,3 +173,20 @@ fn each_that_asks_is_visited_once_for_any_number_of_asks() {
         Ok(())
     });
 }
+
+#[test]
+fn one_that_was_above_its_share_is_visited_although_others_always_come_first() {
+    let (mut ledger, heavy) = (Ledger::new(201, QUANTUM), 200);
+    let step = Work { time: Span::from_us(2), bytes: 0 };
+    ledger.charge(heavy, Work { time: QUANTUM, bytes: 0 });
+    (0..=200).for_each(|source| ledger.ask(source));
+    // Light ones, of which some always wait.
+    let mut visits = 0;
+    for _ in 0..20_000 {
+        let visit = ledger.next_visit().expect("all wait");
+        visits += u32::from(visit.source == heavy);
+        ledger.charge(visit.source, step);
+        ledger.ask(visit.source);
+    }
+    assert!(visits >= 20, "{visits}");
+}

@@ -43,6 +43,8 @@ pub struct LifeArgs {
 
 /// What a server takes to end once it has drained.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// The longest wait for ports: another program may have them.
+const WAITS_MAX: Duration = Duration::from_secs(30);
 
 /// Whether the servers of a service may go on.
 pub type GoesOn<'a> = &'a dyn Fn(&[RunningServer]) -> bool;
@@ -73,7 +75,7 @@ impl Life {
     pub fn begin(args: &LifeArgs, endpoints: &[&Endpoint]) -> Result<Self, Failure> {
         log::begin(args.log);
         let drain_timeout = Duration::from_nanos(args.drain_timeout.as_ns());
-        let within = drain_timeout + ENDS_WITHIN;
+        let within = (drain_timeout + ENDS_WITHIN).min(WAITS_MAX);
         endpoints.iter().try_for_each(|endpoint| ports::wait_for(endpoint, within))?;
         let metrics = args.metrics.map(|address| Metrics::bind(address, within)).transpose()?;
         Ok(Self { metrics, drain_timeout })

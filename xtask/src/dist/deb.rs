@@ -22,7 +22,7 @@ const SCRIPTS: [(&str, &str); 3] = [
     fi
     if [ -d /run/systemd/system ]; then
         systemctl daemon-reload
-        systemctl try-restart nebula-kv.service
+        systemctl try-restart nebula-kv.service || true
     fi
 fi
 "#,
@@ -30,7 +30,7 @@ fi
     (
         "prerm",
         r#"if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-    systemctl disable --now nebula-kv.service
+    systemctl disable --now nebula-kv.service || true
 fi
 "#,
     ),

@@ -34,7 +34,8 @@ impl<P: Probe> Store<P> {
         }
         let of_log = || Some(all + self.log.take_line()?);
         let extra = self.index.take_extra().or_else(|| if self.mode == Mode::Cache { of_log() } else { None })?;
-        let bucket = self.extra(extra)?;
+        // A link has 32 bits, of which 0 is none.
+        let bucket = self.extra(extra).filter(|_| extra < u32::MAX as usize)?;
         bucket::clear(bucket);
         held.link(last, extra);
         Some(bucket)

@@ -23,10 +23,8 @@ impl Place {
     /// those of servers that live, stay: the address is in use.
     pub(crate) fn bind(path: &Path) -> Result<(OwnedFd, Self)> {
         match fs::symlink_metadata(path) {
-            Ok(found) if !found.file_type().is_socket() || UnixStream::connect(path).is_ok() => {
-                return Err(ErrorKind::AddrInUse.into());
-            }
-            Ok(_) => fs::remove_file(path)?,
+            Ok(found) if found.file_type().is_socket() && is_left(path) => fs::remove_file(path)?,
+            Ok(_) => return Err(ErrorKind::AddrInUse.into()),
             Err(_) => {}
         }
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -36,6 +34,11 @@ impl Place {
         fs::set_permissions(path, Permissions::from_mode(MODE))?;
         Ok((socket, Self { path: path.to_owned(), file: file(&fs::symlink_metadata(path)?) }))
     }
+}
+
+/// Whether nobody listens there.
+fn is_left(path: &Path) -> bool {
+    UnixStream::connect(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
 fn file(metadata: &Metadata) -> (u64, u64) {

@@ -100,8 +100,11 @@ impl StreamPort {
             let looked = self.look_at(visit, turn);
             rpcs += looked.rpcs;
             left = if looked.has_moved { left - 1 } else { 0 };
-            // What waits in the queue comes before all that is read from here on.
-            if turn.queued >= self.connections.ledger.quantum() && turn.at_once.serves() {
+            // What waits in the queue comes before all that is read from here on, and so does the
+            // rest of a turn in which much was read and little served.
+            let quantum = self.connections.ledger.quantum();
+            let took = Span::from_ps(turn.at_once.looked_ps().saturating_sub(turn.now.as_ps()));
+            if turn.at_once.serves() && (turn.queued >= quantum || took >= quantum * VISITS_PER_SLO) {
                 break;
             }
             self.hear_again(turn, &mut heard_ps);
@@ -124,8 +127,9 @@ impl StreamPort {
             }
             let Some(visit) = self.connections.next_ready() else { break };
             if self.connections.get(NodeId(visit.source)).is_some_and(|connection| connection.is_overfull) {
+                // The next turn begins with it.
                 self.connections.ledger.ask(visit.source);
-                continue;
+                break;
             }
             let allowance = (quantum * QUANTA_OF_REFUSALS).min(left);
             rpcs += self.look_at(Visit { allowance, ..visit }, turn).rpcs;
@@ -176,7 +180,8 @@ impl StreamPort {
         }
         let may_send = connection.unsent() > 0 && connection.may_send && !waits_for_more && !is_held;
         let has_whole = !matches!(taken.stop, Stop::Incomplete(_));
-        let has_more = connection.wants_to_be_read(has_whole, self.taker.pending_max) || may_send;
+        let is_read = !connection.is_closing && connection.wants_to_be_read(has_whole, self.taker.pending_max);
+        let has_more = is_read || may_send;
         let is_refused = turn.share.is_none() && connection.each_ps != UNKNOWN;
         connection.is_overfull = has_more && (connection.is_overfull || is_refused);
         let work = Progress { bytes: turn.visit.bytes + read as u64, ..turn.visit }.work(turn.at_once.look());
@@ -314,6 +319,7 @@ impl Transport for StreamPort {
         let nobody = Visit { source: 0, allowance: quantum };
         let mut turn = Turn::new(now, nobody, intake, at_once);
         if matches!(self.ears, Ears::Datagrams(_)) {
+            turn.is_cut = false;
             return self.poll_datagrams(&mut turn);
         }
         self.connections.begin_turn(now);

@@ -71,6 +71,8 @@ pub(super) struct Turn<'t, A> {
     /// Whether the core had time to serve on arrival as the turn began. If an RPC takes longer than
     /// that, all go through the queue.
     serves_at_once: bool,
+    /// Whether a visit ends with its allowance. What a datagram asks for is not kept for later.
+    pub(super) is_cut: bool,
     pub(super) intake: &'t mut Intake,
     pub(super) at_once: &'t mut A,
 }
@@ -81,7 +83,8 @@ impl<'t, A: AtOnce> Turn<'t, A> {
         let visit = Progress::new(visit, at_once.looked_ps());
         let queued_max = visit.visit.allowance * QUANTA_QUEUED_MAX;
         let serves_at_once = at_once.most().1 > 0;
-        Self { now, share, visit, queued: Span::ZERO, queued_max, serves_at_once, intake, at_once }
+        let (queued, is_cut) = (Span::ZERO, true);
+        Self { now, share, visit, queued, queued_max, serves_at_once, is_cut, intake, at_once }
     }
 
     /// Whether the core has served on arrival in this turn, and has no time left for it.
@@ -170,7 +173,7 @@ impl Taker {
             let left_ps = turn.left().as_ps();
             // Another would end beyond the visit.
             let is_long = rpcs > 0 && connection.each_ps != UNKNOWN && connection.each_ps > left_ps;
-            if is_beyond || is_late || left_ps == 0 || is_long && turn.share.is_some() {
+            if turn.is_cut && (is_beyond || is_late || left_ps == 0 || is_long && turn.share.is_some()) {
                 break Stop::Later;
             }
             if !turn.at_once.may_turn_away(&turn.intake.refusals) {
