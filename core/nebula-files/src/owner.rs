@@ -1,4 +1,4 @@
-//! Who else can write a file, or read it.
+//! Files that other users can write, or read.
 
 use std::fs::Metadata;
 

@@ -181,7 +181,7 @@ pub(crate) fn open(path: &Path, config: &StoreConfig) -> Result<Mapped, StoreErr
     if !about.is_file() || bytes < PAGE_BYTES {
         return Err(StoreError::NotAStore { path: named.path() });
     }
-    // Who can write it could shorten it at any time, which would end this process.
+    // A user who can write it could shorten it at any time, which would end this process.
     check_owner(&about, Others::MayRead).map_err(|exposed| named.unfit(exposed.why()))?;
     let header = WordRegion::of_file(&file, 0, STATE_WORDS);
     let header = header.map_err(|cause| StoreError::Memory { what: "state", cause })?;

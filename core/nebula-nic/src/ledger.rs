@@ -17,7 +17,8 @@
 //!
 //! So a source that asks for less than its share waits for the visit in progress, and for those who
 //! are as far below theirs: a quarter of a quantum each, however much the others send. Sources with
-//! more work have equal shares of the rest, and one alone has all of it.
+//! more work have equal shares of the rest, and one alone has all of it. While some below their
+//! share always wait, one above it is still visited now and then, once the round has passed it.
 //!
 //! # Source
 //!
@@ -62,7 +63,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// What it counts.
+    /// The time that it counts as.
     #[must_use]
     #[inline]
     pub fn cost(self) -> Span {
@@ -138,7 +139,7 @@ impl List {
     }
 }
 
-/// What each source was charged, and which of those that have work comes next.
+/// Charges sources for their work, and chooses which of those that have work comes next.
 ///
 /// # Cost
 ///
@@ -201,15 +202,8 @@ impl Ledger {
         self.lines[..ABOUT].iter().map(|line| line.sources).sum()
     }
 
-    /// How far `source` is above its share, in cost.
-    #[must_use]
-    #[inline]
-    pub fn above(&self, source: u32) -> Span {
-        Span::from_ns(self.accounts[source as usize].tag.saturating_sub(self.round))
-    }
-
     /// `source` is new: it comes behind those that were here and have had less than their share.
-    /// What the one before it at this number had too much is forgotten but for a quantum.
+    /// It takes over at most a quantum of the debt that the source before it at this number had.
     #[inline]
     pub fn enter(&mut self, source: u32) {
         let account = &mut self.accounts[source as usize];
@@ -243,7 +237,7 @@ impl Ledger {
         {
             return Some(visit);
         }
-        let allowance = self.first();
+        let allowance = self.first_allowance();
         let line = self.lines[..LAST].iter_mut().find(|line| line.sources > 0);
         if let Some(source) = line.and_then(|line| line.pop(&mut self.accounts)) {
             self.passed_over = self.passed_over.saturating_add(1);
@@ -262,17 +256,18 @@ impl Ledger {
         }
         self.passed_over = 0;
         let source = line.pop(&mut self.accounts)?;
-        Some(Visit { source, allowance: self.first() })
+        Some(Visit { source, allowance: self.first_allowance() })
     }
 
-    const fn first(&self) -> Span {
+    /// The allowance of those that come before others above their share.
+    const fn first_allowance(&self) -> Span {
         Span::from_ps(self.quantum.as_ps() / 8 * EIGHTHS_FIRST)
     }
 
     fn next_above(&mut self) -> Option<Visit> {
         let (line, accounts) = (&mut self.lines[LAST], &mut self.accounts);
         let far = self.round + FAR * self.quantum.as_ns();
-        // Who is furthest above its share waits for the others.
+        // Those furthest above their share wait for the others.
         for _ in 0..PASSED_OVER_MAX.min(line.sources.saturating_sub(1)) {
             if accounts[line.head as usize].tag <= far {
                 break;

@@ -3,6 +3,7 @@
 use nebula_nic::ledger::Work;
 use nebula_nic::{Ledger, Span};
 use nebula_testing::seeded;
+use std::collections::VecDeque;
 
 const QUANTUM: Span = Span::from_us(60);
 /// What a source may have before those above their share.
@@ -135,15 +136,19 @@ fn one_alone_has_everything_and_owes_nothing_when_another_comes() {
 
 #[test]
 fn bytes_count_like_time_and_a_visit_of_neither_counts_something() {
-    let above = |work| {
-        let mut ledger = Ledger::new(2, QUANTUM);
-        ledger.ask(1);
-        ledger.charge(0, work);
-        ledger.above(0)
-    };
-    let bytes = above(Work { time: Span::from_us(1), bytes: 250_000 });
-    assert_eq!(bytes, above(time(Span::from_us(50))));
-    assert!(bytes > above(time(Span::from_us(10))) && above(Work::default()) > Span::ZERO);
+    let bytes = Work { time: Span::from_us(1), bytes: 250_000 };
+    assert_eq!(bytes.cost(), Span::from_us(50));
+    assert_eq!(Work { time: Span::from_us(51), ..bytes }.cost(), Span::from_us(51));
+    let mut ledger = Ledger::new(2, QUANTUM);
+    ledger.charge(1, time(QUANTUM));
+    (0..2).for_each(|source| ledger.ask(source));
+    let mut order = std::iter::repeat_with(|| {
+        let visit = ledger.next_visit().expect("both wait");
+        ledger.charge(visit.source, Work::default());
+        ledger.ask(visit.source);
+        visit.source
+    });
+    assert!(order.by_ref().take(1000).any(|source| source == 1), "one that does nothing hides the other");
 }
 
 #[test]
@@ -177,16 +182,23 @@ fn each_that_asks_is_visited_once_for_any_number_of_asks() {
 #[test]
 fn one_that_was_above_its_share_is_visited_although_others_always_come_first() {
     let (mut ledger, heavy) = (Ledger::new(201, QUANTUM), 200);
-    let step = Work { time: Span::from_us(2), bytes: 0 };
-    ledger.charge(heavy, Work { time: QUANTUM, bytes: 0 });
-    (0..=200).for_each(|source| ledger.ask(source));
-    // Light ones, of which some always wait.
+    // Light ones: 150 always wait, and the others ask again after a while.
+    let mut thinking: VecDeque<_> = (150..200).collect();
+    (0..150).for_each(|source| ledger.ask(source));
+    ledger.charge(heavy, time(QUANTUM));
+    ledger.ask(heavy);
     let mut visits = 0;
     for _ in 0..20_000 {
-        let visit = ledger.next_visit().expect("all wait");
-        visits += u32::from(visit.source == heavy);
-        ledger.charge(visit.source, step);
-        ledger.ask(visit.source);
+        let visit = ledger.next_visit().expect("some wait");
+        ledger.charge(visit.source, time(Span::from_us(2)));
+        if visit.source == heavy {
+            visits += 1;
+            ledger.ask(heavy);
+        } else {
+            thinking.push_back(visit.source);
+            thinking.pop_front().into_iter().for_each(|source| ledger.ask(source));
+        }
     }
-    assert!(visits >= 20, "{visits}");
+    // Its share would be 100.
+    assert!((20..=200).contains(&visits), "{visits}");
 }

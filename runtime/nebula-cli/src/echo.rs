@@ -3,7 +3,7 @@
 
 use std::hint::spin_loop;
 
-use nebula::{Endpoint, IdlePolicy, Reply, RunningServer, Server, ServerConfig, Span};
+use nebula::{Endpoint, IdlePolicy, Reply, RunningServer, ServerConfig, Span};
 use nebula_sys::clock::Clock;
 
 use nebula_ops::life;
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let life = args.server.begin(&[&args.endpoint])?;
-    let server = server(args)?.serve(echo(args.work)).or_fail()?;
+    let server = args.server.bind(&args.endpoint, config(args)?)?.serve(echo(args.work)).or_fail()?;
     let again = |servers: &[RunningServer]| args.server.read_keys_again(servers, Some(&args.endpoint));
     let ended = life.live(vec![server], None, again)?;
     let printed = output::print(args.server.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
@@ -56,13 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Whether [`run`] would refuse these arguments.
 pub(crate) fn check(args: &Args) -> Result<(), Failure> {
-    server(args)?.check().or_fail()
-}
-
-fn server(args: &Args) -> Result<Server, Failure> {
-    let mut config = config(args)?;
-    config.keys = args.server.read_keys(Some(&args.endpoint))?;
-    Ok(Server::bind(&args.endpoint).config(config))
+    args.server.bind(&args.endpoint, config(args)?)?.check().or_fail()
 }
 
 fn echo(work: Span) -> impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static {

@@ -5,7 +5,7 @@ mod workers;
 use std::path::PathBuf;
 use std::sync::Once;
 
-use nebula::{Endpoint, Keys, MigrationConfig, Policy, RunningServer, ServerConfig, Span};
+use nebula::{Endpoint, Keys, MigrationConfig, Policy, RunningServer, Server, ServerConfig, Span};
 use nebula_ui::output::Format;
 use nebula_workload::thresholds::ThresholdFile;
 
@@ -92,6 +92,12 @@ impl ServerArgs {
     pub fn read_keys(&self, endpoint: Option<&Endpoint>) -> Result<Keys, Failure> {
         let has_network = endpoint.is_some_and(|endpoint| !matches!(endpoint, Endpoint::Shm(_)));
         key_file::read(self.key_file.as_deref(), has_network)
+    }
+
+    /// A server at `endpoint` that is not started, with its keys.
+    pub fn bind(&self, endpoint: &Endpoint, mut config: ServerConfig) -> Result<Server, Failure> {
+        config.keys = self.read_keys(Some(endpoint))?;
+        Ok(Server::bind(endpoint).config(config))
     }
 
     /// Replaces the servers' keys by those in the key file, if there is one. A file with a mistake

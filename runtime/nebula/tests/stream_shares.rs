@@ -7,7 +7,7 @@ use nebula::net::Time;
 use nebula::{Endpoint, Fault, Frame, Framing, IdlePolicy, NackReason, Reply, Server, ServerConfig, Span, Worker};
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -49,6 +49,10 @@ impl Framing for Lines {
 
     fn crowded(&self) -> &'static [u8] {
         b"crowded\n"
+    }
+
+    fn answer_header(&self, _: &[u8], _: u16, _: u16, _: &mut [u8]) -> Option<()> {
+        Some(())
     }
 }
 
@@ -260,5 +264,29 @@ fn rpcs_that_take_longer_than_a_turn_may_serve_are_served() {
         });
         assert_eq!(answer[0], b'x', "it is not refused");
     }
+    server.stop();
+}
+
+#[test]
+fn a_datagram_is_answered_whole_although_its_requests_take_longer_than_a_visit() {
+    let _watchdog = Watchdog::new("a long datagram");
+    let clock = Arc::new(AtomicU64::new(START_NS * 1000));
+    let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).slo(Span::from_ns(SLO_NS));
+    let server = Server::bind("udp://127.0.0.1:0").config(config).framing(Lines);
+    let (server, mut workers) = server.open_by(&Time::Manual(clock.clone())).expect("a server");
+    let &Endpoint::Udp(to) = server.endpoint() else { unreachable!("an endpoint of datagrams") };
+    let service = move |_: &[u8], reply: &mut Reply<'_>| {
+        reply.write(b"x");
+        clock.fetch_add(SLO_NS / 10 * 1000, Relaxed);
+    };
+    let client = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    client.set_nonblocking(true).expect("a socket");
+    client.send_to(&b"1\n".repeat(8), to).expect("room for a datagram");
+    let mut answer = [0; 64];
+    let bytes = wait_until("an answer", || {
+        workers[0].turn(&service);
+        client.recv(&mut answer).ok()
+    });
+    assert_eq!(&answer[..bytes], [b'x'; 8]);
     server.stop();
 }

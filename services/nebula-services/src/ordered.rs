@@ -1,6 +1,6 @@
 //! `nebula serve ordered`: serves an ordered key-value store, with scans, until Ctrl-C.
 
-use nebula::{Endpoint, IdlePolicy, Policy, RunningServer, Server, ServerConfig};
+use nebula::{Endpoint, IdlePolicy, Policy, RunningServer, ServerConfig};
 use nebula_kvs::{KEY_BYTES_MAX, VALUE_BYTES_MAX, protocol};
 use nebula_ops::life;
 use nebula_ops::memory;
@@ -53,7 +53,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let life = args.server.begin(&[&args.endpoint])?;
-    let server = server(args)?;
+    let server = args.server.bind(&args.endpoint, config(args)?)?;
     let store = OrderedStore::new(memory::budget_bytes().min(args.memory_bytes.unwrap_or(u64::MAX)));
     let server = server.serve(OrderedService::new(store)).or_fail()?;
     let again = |servers: &[RunningServer]| args.server.read_keys_again(servers, Some(&args.endpoint));
@@ -64,13 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Whether [`run`] would refuse these arguments.
 pub(crate) fn check(args: &Args) -> Result<(), Failure> {
-    server(args)?.check().or_fail()
-}
-
-fn server(args: &Args) -> Result<Server, Failure> {
-    let mut config = config(args)?;
-    config.keys = args.server.read_keys(Some(&args.endpoint))?;
-    Ok(Server::bind(&args.endpoint).config(config))
+    args.server.bind(&args.endpoint, config(args)?)?.check().or_fail()
 }
 
 fn config(args: &Args) -> Result<ServerConfig, Failure> {

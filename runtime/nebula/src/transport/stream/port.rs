@@ -1,5 +1,7 @@
-//! The server's end: bytes in, answers out. One turn asks the kernel once which connections have
-//! input, reads each of those once, and sends each connection's answers by one call.
+//! The server's end: bytes in, answers out. A turn asks the kernel which connections have input,
+//! and visits them in the order of the [ledger](nebula_nic::ledger): it reads a connection only if
+//! no whole request of it waits, serves as much as its visit allows, and sends its answers by one
+//! call where it can. What comes in between is heard after a visit.
 
 use super::connection::{Connection, DATAGRAM_ANSWERS_MAX, DATAGRAM_BYTES, HEADER_BYTES_MAX, Peer, UNKNOWN};
 use super::connections::{Connections, Moved};
